@@ -130,3 +130,8 @@ fn failures_are_shrunk_and_replayed() {
 fn both_ends_lose_devices() {
     play("both_ends_lose_devices", 1_000);
 }
+
+#[test]
+fn both_ends_unload() {
+    play("both_ends_unload", 300);
+}

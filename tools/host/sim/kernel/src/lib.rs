@@ -2,20 +2,23 @@
 
 //! A stand-in for the kernel crate: what the module takes of it, over one deterministic scheduler.
 //!
-//! | file        | what                                                              |
-//! |-------------|-------------------------------------------------------------------|
-//! | `sched`     | contexts of execution, the clock, the story of a run              |
-//! | `chance`    | the choices of a run: by a seed, or by a list                     |
-//! | `lockdep`   | the order of locks, and what may not sleep                        |
-//! | `memory`    | allocations: their failure, their end, their number               |
-//! | `alloc`     | `KBox` and `KVec`                                                 |
-//! | `arc`       | `Arc`, `ARef`, `Refcount`                                         |
-//! | `sync`      | locks, condition variables, completions, values set once          |
-//! | `atomic`    | atomic variables                                                  |
-//! | `work`      | work items, in Rust and in C                                      |
-//! | `types`     | `Opaque`, `ForeignOwnable`                                        |
-//! | `error`     | error codes                                                       |
-//! | `misc`      | time, text, pages, print                                          |
+//! | file          | what                                                              |
+//! |---------------|-------------------------------------------------------------------|
+//! | `sched`       | contexts of execution, and the clock                              |
+//! | `story`       | the story of a run                                                |
+//! | `module_code` | which contexts execute code of the module                         |
+//! | `chance`      | the choices of a run: by a seed, or by a list                     |
+//! | `lockdep`     | the order of locks, and what may not sleep                        |
+//! | `memory`      | allocations: their failure, their end, their number               |
+//! | `alloc`       | `KBox` and `KVec`                                                 |
+//! | `arc`         | `Arc`, `ARef`, `Refcount`                                         |
+//! | `rwsem`       | reader/writer semaphores                                          |
+//! | `sync`        | locks, condition variables, completions, values set once          |
+//! | `atomic`      | atomic variables                                                  |
+//! | `work`        | work items, in Rust and in C                                      |
+//! | `types`       | `Opaque`, `ForeignOwnable`                                        |
+//! | `error`       | error codes                                                       |
+//! | `misc`        | time, text, pages, print                                          |
 //!
 //! Each context (an nfsd thread, an rpciod task, a work item, a completion handler) is a coroutine.
 //! One runs at a time, and changes only where a context waits, and by chance where it takes or
@@ -44,6 +47,7 @@ pub mod lockdep;
 mod macros_impl;
 pub mod memory;
 mod misc;
+pub mod rwsem;
 pub mod sched;
 pub mod sync;
 pub mod types;
@@ -76,6 +80,20 @@ impl ThisModule {
     pub fn refs(&self) -> usize {
         // SAFETY: The structure is a static.
         unsafe { (*misc::this_module()).refs.get() }
+    }
+
+    /// `try_stop_module()`: whether it can be unloaded now. It has no references then, and gets
+    /// none.
+    pub fn try_stop(&self) -> bool {
+        // SAFETY: The structure is a static.
+        let module = unsafe { &*misc::this_module() };
+        module.refs.get() == 0 && !module.going.replace(true)
+    }
+
+    /// Whether it is being unloaded, or gone.
+    pub fn is_going(&self) -> bool {
+        // SAFETY: The structure is a static.
+        unsafe { (*misc::this_module()).going.get() }
     }
 
     /// The C structure.

@@ -5,15 +5,18 @@
 use core::ffi::CStr;
 
 /// `struct module`.
+#[derive(Default)]
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name is that of C")]
 pub struct module {
     /// The references.
     pub refs: core::cell::Cell<usize>,
+    /// It is being unloaded: no reference can be taken any more.
+    pub going: core::cell::Cell<bool>,
 }
 
 thread_local! {
-    static MODULE: &'static module = Box::leak(Box::new(module { refs: core::cell::Cell::new(0) }));
+    static MODULE: &'static module = Box::leak(Box::default());
 }
 
 pub(crate) fn this_module() -> *mut module {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Contexts of execution, the clock, and the story of a run.
+//! Contexts of execution, and the clock.
 //!
 //! A run is a sequence of steps. In each step chance picks one thing that can go on: a context that
 //! does not wait, or what a [`Source`] has pending, such as a device. If there is none, the clock
@@ -11,16 +11,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
-use crate::chance;
 pub use crate::chance::{below, one_in, random};
+use crate::{chance, say};
+pub use module_code::{in_module_code, module_code, synchronize_tasks};
+pub use story::{story, tell, tells};
 
 use corosensei::{stack::DefaultStack, Coroutine, CoroutineResult, Yielder};
 
+#[path = "module_code.rs"]
+mod module_code;
+#[path = "story.rs"]
+mod story;
+
 /// The bytes of the stack of a context.
 const STACK: usize = 512 << 10;
-
-/// The lines of a story that are kept.
-const LINES: usize = 4000;
 
 /// The first value of `jiffies`, as in the kernel: 32 bits wrap around after five minutes.
 const INITIAL_JIFFIES: u64 = (1 << 32) - 300_000;
@@ -89,6 +93,10 @@ struct Context {
     /// Why it must not sleep, beside the locks that it holds.
     no_sleep: Vec<&'static str>,
     timed_out: bool,
+    /// How deep it is in code of the module.
+    in_module: usize,
+    /// How often it has waited or ended.
+    sleeps: u64,
 }
 
 #[derive(Default)]
@@ -166,40 +174,6 @@ pub fn jiffies() -> u64 {
 /// The steps since the run began.
 pub fn steps() -> u64 {
     world(|w| w.steps)
-}
-
-/// Whether the story is kept.
-pub fn tells() -> bool {
-    TELLS.get()
-}
-
-/// Adds a line to the story. Use [`say!`](crate::say).
-pub fn tell(line: core::fmt::Arguments<'_>) {
-    let who = current().map_or_else(String::new, |id| world(|w| w.contexts[id].name.clone()));
-    world(|w| {
-        let (step, ms) = (w.steps, w.now as f64 / 1e6);
-        if let Some(story) = &mut w.story {
-            if story.len() == LINES {
-                story.pop_front();
-            }
-            story.push_back(format!("{step:>6} {ms:>10.3}ms {who:<16} {line}"));
-        }
-    });
-}
-
-/// Adds a line to the story, if it is kept.
-#[macro_export]
-macro_rules! say {
-    ($($arg:tt)*) => {
-        if $crate::sched::tells() {
-            $crate::sched::tell(format_args!($($arg)*));
-        }
-    };
-}
-
-/// The story so far.
-pub fn story() -> Vec<String> {
-    world(|w| w.story.iter().flatten().cloned().collect())
 }
 
 /// Why the run has failed.
@@ -313,6 +287,7 @@ fn wait(key: usize, service: bool, deadline: Option<u64>) -> bool {
     world(|w| {
         w.contexts[id].state = State::Waiting { key, service };
         w.contexts[id].timed_out = false;
+        w.contexts[id].sleeps += 1;
     });
     let timer = deadline.map(|deadline| {
         at(deadline, move || {
@@ -396,7 +371,10 @@ fn new_context() -> usize {
             if let Some(class) = held {
                 fail(format_args!("a context ends with the lock {class} held"));
             }
-            world(|w| w.contexts[id].state = State::Idle);
+            world(|w| {
+                w.contexts[id].state = State::Idle;
+                w.contexts[id].sleeps += 1;
+            });
             yielder.suspend(());
         }
     });
@@ -411,6 +389,8 @@ fn new_context() -> usize {
             held: Vec::new(),
             no_sleep: Vec::new(),
             timed_out: false,
+            in_module: 0,
+            sleeps: 0,
         });
     });
     id

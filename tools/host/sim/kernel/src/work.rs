@@ -130,7 +130,7 @@ pub mod c {
                 // SAFETY: The work item is initialized, and stays until its function is called.
                 unsafe {
                     let func = (*work).func.expect("a work item with a function");
-                    func(work);
+                    sched::module_code(|| func(work));
                 }
                 items(key(work), |state| state.running = false);
             }

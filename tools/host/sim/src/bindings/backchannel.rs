@@ -237,9 +237,7 @@ impl CallbackClient {
                 bc_xprt: svc,
                 ..xprt_create::default()
             };
-            let class = xprt::class(xprt_transports_XPRT_TRANSPORT_BC_RDMA);
-            let xprt = (*class).setup.expect("an operation")(&mut args);
-            kernel::error::from_err_ptr(xprt).unwrap_or(core::ptr::null_mut())
+            xprt_create_transport(&mut args).unwrap_or(core::ptr::null_mut())
         }
     }
 

@@ -389,7 +389,7 @@ unsafe fn call(raw: *mut rdma_cm_id, event: c_uint, status: c_int, param: &Param
     unsafe {
         *event.param.conn.as_mut() = raw_param(param);
         let handler = (*raw).event_handler.expect("a handler");
-        let ret = handler(raw, &mut event);
+        let ret = sched::module_code(|| handler(raw, &mut event));
         assert_eq!(ret, 0);
     }
 }
@@ -437,7 +437,7 @@ unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) 
         *event.param.conn.as_mut() = seen;
         (*new).handler_mutex.take(false);
         let handler = (*new).event_handler.expect("a handler");
-        let ret = handler(new, &mut event);
+        let ret = sched::module_code(|| handler(new, &mut event));
         (*new).handler_mutex.release();
         if ret != 0 {
             // InfiniBand sends no answer, and the peer tries again. Here it is rejected.

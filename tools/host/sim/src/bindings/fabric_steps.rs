@@ -154,7 +154,7 @@ fn poll(cq: u32, most: usize) {
         unsafe {
             let cqe = *wc.__bindgen_anon_1.wr_cqe.as_ref();
             let done = (*cqe).done.expect("a handler");
-            done(raw, &mut wc);
+            sched::module_code(|| done(raw, &mut wc));
         }
     }
     fabric(|f| {

@@ -33,29 +33,6 @@ pub(crate) fn was_used() -> bool {
     USED.get()
 }
 
-/// Tells a client of a device.
-pub(super) fn add(client: *mut ib_client, device: *mut ib_device) {
-    // SAFETY: The client is registered, and the device there.
-    let added = unsafe { (*client).add.map_or(0, |add| add(device)) };
-    assert_eq!(added, 0);
-}
-
-/// Takes a device from a client, which may use it no longer when this returns.
-pub(super) fn remove(client: *mut ib_client, device: *mut ib_device) {
-    // SAFETY: The client is registered, and knows the device.
-    unsafe {
-        if let Some(remove) = (*client).remove {
-            remove(device, core::ptr::null_mut());
-        }
-    }
-    let used = fabric(|f| f.owners.values().filter(|at| **at == device.addr()).count());
-    if used > 0 {
-        sched::fail(format_args!(
-            "a device is gone, and {used} domains and completion queues of it are not"
-        ));
-    }
-}
-
 /// Tells all connections on a device, or their listener.
 fn tell(cm: &mut Cm, event: c_uint, is_told: impl Fn(&Id, *mut ib_device) -> bool) {
     let numbers: Vec<usize> = cm.ids.keys().copied().collect();
@@ -78,7 +55,6 @@ pub(crate) fn unplug(which: usize) {
     sched::spawn("hotplug", move || {
         let device = devices()[which];
         let event = rdma_cm_event_type_RDMA_CM_EVENT_DEVICE_REMOVAL;
-        let client: *mut ib_client = verbs::client();
         say!("device {which} is removed");
         if which == 0 && sched::below(2) == 0 {
             cm(|cm| tell(cm, event, |id, _| id.listens));
@@ -86,7 +62,7 @@ pub(crate) fn unplug(which: usize) {
         if sched::below(2) == 0 {
             cm(|cm| tell(cm, event, |_, on| on == device));
         }
-        remove(client, device);
+        ib_core::disable(which);
         say!("device {which} is gone");
         // The CM goes next: no cm_id may stay on the device.
         cm(|cm| tell(cm, event, |_, on| on == device));
@@ -101,11 +77,12 @@ pub(crate) fn unplug(which: usize) {
             }
             sched::wait_until(AWAY, sched::now() + 1_000_000);
         }
+        ib_core::wait_unregistered(which);
         let later = sched::now() + sched::below(2_000_000_000) as u64;
         while sched::wait_until(AWAY, later) {}
         GONE.with(|gone| gone[which].set(false));
         say!("device {which} is back");
-        add(client, device);
+        ib_core::enable(which);
         BUSY.set(false);
     });
 }

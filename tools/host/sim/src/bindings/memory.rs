@@ -274,22 +274,38 @@ pub(crate) unsafe extern "C" fn rpcrdma_synchronize_rcu() {
     kernel::sync::rcu::synchronize();
 }
 
-pub(crate) unsafe extern "C" fn rpcrdma_synchronize_rcu_tasks() {}
+pub(crate) unsafe extern "C" fn rpcrdma_synchronize_rcu_tasks() {
+    sched::synchronize_tasks();
+}
 
 pub(crate) unsafe extern "C" fn try_module_get(module: *mut module) -> bool {
-    unsafe { __module_get(module) };
-    true
+    let module = unsafe { &*module };
+    let got = !module.going.get();
+    module.refs.set(module.refs.get() + usize::from(got));
+    got
 }
 
 pub(crate) unsafe extern "C" fn __module_get(module: *mut module) {
     let refs = unsafe { &(*module).refs };
+    if refs.get() == 0 {
+        sched::fail("a reference is taken to a module that has none");
+    }
     refs.set(refs.get() + 1);
 }
+
+/// The key that waits until the module has no references.
+pub(crate) const UNUSED: usize = 7;
 
 pub(crate) unsafe extern "C" fn module_put(module: *mut module) {
     let refs = unsafe { &(*module).refs };
     match refs.get().checked_sub(1) {
-        Some(left) => refs.set(left),
+        Some(left) => {
+            refs.set(left);
+            if left == 0 {
+                sched::wake(UNUSED);
+            }
+            sched::preempt();
+        }
         None => sched::fail("a module reference is put that does not exist"),
     }
 }

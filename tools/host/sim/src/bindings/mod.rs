@@ -13,6 +13,7 @@
 //! | `fabric_steps`| what happens to it, step by step                                   |
 //! | `fabric_peer` | queue pairs and regions of the stage                               |
 //! | `fabric_recv` | what arrives, and takes a Receive                                  |
+//! | `ib_core`     | clients of the RDMA core, and their devices                        |
 //! | `hotplug`     | devices that are removed, and addresses that move                  |
 //! | `verbs`       | `ib_*()`                                                           |
 //! | `rw`          | `rdma_rw_ctx_*()`                                                  |
@@ -45,6 +46,7 @@ pub(crate) mod fabric_peer;
 mod fabric_recv;
 pub(crate) mod fabric_steps;
 pub(crate) mod hotplug;
+pub(crate) mod ib_core;
 pub(crate) mod memory;
 mod rdma_cm;
 pub(crate) mod rpc;
@@ -64,6 +66,7 @@ pub(crate) use dma::*;
 pub(crate) use fabric::*;
 pub(crate) use fabric_peer::*;
 pub(crate) use fabric_steps::*;
+pub(crate) use ib_core::*;
 pub(crate) use memory::*;
 pub(crate) use rdma_cm::*;
 pub(crate) use rqst::*;

@@ -131,9 +131,7 @@ impl Client {
             addrlen: 16,
             ..xprt_create::default()
         };
-        let class = xprt::class(xprt_transports_XPRT_TRANSPORT_RDMA);
-        let xprt = unsafe { (*class).setup.expect("an operation")(&mut args) };
-        let xprt = kernel::error::from_err_ptr(xprt)?;
+        let xprt = unsafe { xprt::xprt_create_transport(&mut args)? };
         Ok(Self::of_xprt(xprt, first_xid, manner))
     }
 

@@ -465,7 +465,7 @@ fn thread() {
 const STOPPED: usize = 6;
 
 /// Starts a service with so many threads, whose longest payload is `payload` bytes. Has the
-/// transport class create a listener.
+/// transport class create a listener, unless its module is being unloaded.
 pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
     let serv = Box::into_raw(Box::new(svc_serv {
         sv_max_payload: payload,
@@ -482,11 +482,13 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
         sched::spawn(format!("nfsd {number}"), thread);
     }
     let class: *mut svc_xprt_class = ptr(service(|s| s.class));
-    assert!(!class.is_null(), "no transport class is registered");
     let mut addr = server_address();
     // SAFETY: As `_svc_xprt_create()`.
     unsafe {
-        __module_get((*class).xcl_owner);
+        if class.is_null() || !try_module_get((*class).xcl_owner) {
+            say!("no listener: the module is unloaded");
+            return;
+        }
         let create = (*(*class).xcl_ops).xpo_create.expect("an operation");
         let addr = (&raw mut addr).cast();
         let xprt = create(serv, ptr::<net>(NET), addr, 128, 0);
@@ -501,6 +503,11 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
             }
         }
     }
+}
+
+/// The number of transport classes.
+pub(crate) fn svc_classes() -> usize {
+    service(|s| usize::from(s.class != 0))
 }
 
 /// The address of the network namespace. No code accesses it.

@@ -2,7 +2,6 @@
 
 //! Verbs: domains, completion queues, queue pairs, memory regions, and posting.
 
-use core::cell::RefCell;
 use core::ffi::c_void;
 use std::collections::VecDeque;
 
@@ -12,37 +11,12 @@ use kernel::sched;
 use super::fabric::*;
 use super::*;
 
-thread_local! {
-    static CLIENTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
 pub(crate) unsafe extern "C" fn rpcrdma_protocol_iwarp(_dev: *const ib_device, _port: u32) -> bool {
     false
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_ib_or_roce(_dev: *const ib_device, _port: u32) -> bool {
     true
-}
-
-/// The client that is registered.
-pub(super) fn client() -> *mut ib_client {
-    let client = CLIENTS.with_borrow(|clients| clients.first().copied());
-    core::ptr::with_exposed_provenance_mut(client.expect("a client"))
-}
-
-pub(crate) unsafe extern "C" fn ib_register_client(client: *mut ib_client) -> c_int {
-    CLIENTS.with_borrow_mut(|clients| clients.push(client.expose_provenance()));
-    for device in devices() {
-        hotplug::add(client, device);
-    }
-    0
-}
-
-pub(crate) unsafe extern "C" fn ib_unregister_client(client: *mut ib_client) {
-    CLIENTS.with_borrow_mut(|clients| clients.retain(|other| *other != client.addr()));
-    for device in devices() {
-        hotplug::remove(client, device);
-    }
 }
 
 pub(crate) unsafe extern "C" fn __ib_alloc_pd(
@@ -212,7 +186,7 @@ pub(crate) fn report(number: u32, code: c_uint) {
         sched::no_sleep("in hard IRQ context", || {
             let mut raw = ib_event { event: code };
             // SAFETY: The context stays as long as the queue pair.
-            unsafe { event(&mut raw, context) };
+            sched::module_code(|| unsafe { event(&mut raw, context) });
         });
     }
 }

@@ -80,13 +80,32 @@ pub(crate) unsafe extern "C" fn xprt_unregister_transport(class: *mut xprt_class
     0
 }
 
-/// The class with this number.
-pub(crate) fn class(ident: c_int) -> *mut xprt_class {
-    let found = sunrpc(|s| {
+/// The number of transport classes.
+pub(crate) fn classes() -> usize {
+    sunrpc(|s| s.classes.len())
+}
+
+/// `xprt_create_transport()`.
+///
+/// # Errors
+///
+/// `EIO` without such a class, or if its module is being unloaded; or the error of the class.
+pub(crate) unsafe fn xprt_create_transport(
+    args: &mut xprt_create,
+) -> kernel::error::Result<*mut rpc_xprt> {
+    // xprt_class_find_by_ident(), with the lock of the list.
+    let class = sunrpc(|s| {
         let mut classes = s.classes.iter().map(|class| ptr::<xprt_class>(*class));
-        classes.find(|class| unsafe { (**class).ident == ident })
+        classes.find(|class| unsafe {
+            (**class).ident == args.ident && try_module_get((**class).owner)
+        })
     });
-    found.expect("a class")
+    let class = class.ok_or(kernel::error::code::EIO)?;
+    unsafe {
+        let xprt = (*class).setup.expect("an operation")(args);
+        module_put((*class).owner);
+        kernel::error::from_err_ptr(xprt)
+    }
 }
 
 pub(crate) unsafe extern "C" fn rpc_task_gfp_mask() -> gfp_t {
@@ -165,7 +184,8 @@ pub(crate) unsafe extern "C" fn xprt_put(xprt: *mut rpc_xprt) {
             sched::wait_on(lock_key(xprt));
         }
         test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), false);
-        (*(*xprt).ops).destroy.expect("an operation")(xprt);
+        let destroy = (*(*xprt).ops).destroy.expect("an operation");
+        sched::module_code(|| destroy(xprt));
     });
 }
 

@@ -13,6 +13,7 @@
 //! | `hostile_plays`  | the plays with them                                       |
 //! | `illegal_calls`  | a play with a server whose Calls are to be refused        |
 //! | `callbacks`      | backchannel Calls                                         |
+//! | `unload`         | a play in which the module is unloaded                    |
 //! | `world`          | loads and unloads the module, and what must be left       |
 //! | `plays`          | the plays                                                 |
 //! | `planted`        | a failure, to be shrunk                                   |
@@ -28,4 +29,5 @@ mod peer;
 pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
+mod unload;
 mod world;

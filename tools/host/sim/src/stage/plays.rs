@@ -20,6 +20,7 @@ use super::illegal_calls;
 use super::nfsd::{Habits, Nfsd};
 use super::peer::{Manners, Peer, PeerSteps};
 use super::rpc::Rpc;
+use super::unload;
 use super::world::{self, World};
 use crate::bindings::fabric::{fabric, Device};
 use crate::bindings::rpc::{Call, Client, Manner};
@@ -129,6 +130,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "both_ends_lose_devices",
         run: more_plays::both_ends_lose_devices,
+    },
+    Play {
+        name: "both_ends_unload",
+        run: unload::both_ends_unload,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 //! Loads and unloads the module, and what must be left.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::pin::Pin;
 use std::rc::Rc;
 
@@ -14,9 +14,10 @@ use crate::bindings::cm::CmSteps;
 use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
-use crate::bindings::{backchannel, cm, dma, fabric, hotplug, memory as pages, svc, xprt};
+use crate::bindings::{backchannel, cm, dma, fabric, hotplug, ib_core, memory as pages, svc, xprt};
 use crate::client::Client;
 use crate::server::Server;
+use crate::sunrpc::ExitBarrier;
 use crate::verbs::IbClient;
 
 /// The module, loaded.
@@ -24,10 +25,12 @@ struct Module {
     _client: Client,
     _server: Server,
     _devices: Pin<KBox<IbClient>>,
+    _exit_barrier: ExitBarrier,
 }
 
 thread_local! {
     static MODULE: RefCell<Option<Module>> = const { RefCell::new(None) };
+    static UNLOADED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a world is made of.
@@ -68,6 +71,8 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     sched::add_source(Rc::new(FabricSteps));
     sched::add_source(Rc::new(CmSteps));
     let (threads, payload) = (world.threads, world.payload);
+    let is_started = Rc::new(Cell::new(false));
+    let started = is_started.clone();
     sched::spawn("modprobe", move || {
         let devices = KBox::pin_init(IbClient::register(), GFP_KERNEL).expect("a registration");
         let server = Server::register(ThisModule::THIS).expect("a registration");
@@ -76,13 +81,15 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
             _client: client,
             _server: server,
             _devices: devices,
+            _exit_barrier: ExitBarrier::new(),
         }));
         for (file, value) in DEFAULTS.iter().chain(&world.tunables) {
             pages::write_sysctl(file, *value);
         }
         svc::start(threads, payload, program);
+        started.set(true);
     });
-    run_until("modprobe", || cm::listener().is_some())
+    run_until("modprobe", || is_started.get() && cm::listener().is_some())
 }
 
 /// Runs until `done` holds. Nothing may fail any more, and no context may wait for ever.
@@ -106,17 +113,47 @@ pub(crate) fn stop() -> Result<(), String> {
     run_until("nfsdctl", || is_done.get())
 }
 
+/// Unloads the module, as `delete_module()`; `false` if it is in use, or unloaded already.
+pub(crate) fn rmmod() -> bool {
+    if !ThisModule::THIS.try_stop() {
+        return false;
+    }
+    say!("the module is unloaded");
+    drop(MODULE.take());
+    let inside = sched::in_module_code();
+    if !inside.is_empty() {
+        sched::fail(format_args!(
+            "the module is unloaded while its code runs: {inside:?}"
+        ));
+    }
+    let left = left_of_module();
+    if !left.is_empty() {
+        sched::fail(format_args!("left by rmmod: {}", left.join(", ")));
+    }
+    say!("the module is gone");
+    UNLOADED.set(true);
+    true
+}
+
+/// Whether the module is being unloaded, or gone.
+pub(crate) fn is_unloading() -> bool {
+    ThisModule::THIS.is_going()
+}
+
+/// Whether the module is gone.
+pub(crate) fn is_unloaded() -> bool {
+    UNLOADED.get()
+}
+
 /// Ends a run: stops the server, unloads the module, and looks whether anything is left.
 pub(crate) fn end() -> Result<(), String> {
     if svc::runs() {
         stop()?;
     }
-    let done = Rc::new(core::cell::Cell::new(false));
-    let is_done = done.clone();
     sched::spawn("rmmod", move || {
         // Transports are destroyed in work items.
         let most = sched::now() + 200_000_000_000;
-        while ThisModule::THIS.refs() > 0 {
+        while !is_unloaded() && !rmmod() {
             if sched::now() > most {
                 let refs = ThisModule::THIS.refs();
                 let (waiting, state) = (sched::waiting(), xprt::describe());
@@ -126,27 +163,18 @@ pub(crate) fn end() -> Result<(), String> {
             }
             sched::wait_until(8, sched::now() + 10_000_000);
         }
-        drop(MODULE.take());
-        done.set(true);
     });
-    run_until("rmmod", || is_done.get())?;
+    run_until("rmmod", is_unloaded)?;
     // What is still on its way arrives nowhere.
     match sched::run(MOST, || false)? {
         Ended::Quiet => {}
         ended => return Err(format!("after rmmod: {ended:?}")),
     }
-    let mut left = Vec::new();
-    let objects = memory::live();
-    if !objects.is_empty() {
-        left.push(format!("allocations {objects:?}"));
-    }
+    let mut left = left_of_module();
     for (what, count) in [
         ("pages", pages::pages() as isize),
-        ("mappings", dma::mappings() as isize),
-        ("cm_ids", cm::ids() as isize),
         ("namespaces", pages::nets()),
         ("contexts", sched::alive() as isize),
-        ("work items", kernel::busy_work_items() as isize),
     ] {
         if count != 0 {
             left.push(format!("{count} {what}"));
@@ -167,6 +195,23 @@ pub(crate) fn end() -> Result<(), String> {
     } else {
         Err(format!("left after rmmod: {}", left.join(", ")))
     }
+}
+
+/// What the module may not have any more when it is gone.
+fn left_of_module() -> Vec<String> {
+    let counts = [
+        ("mappings", dma::mappings()),
+        ("cm_ids", cm::ids()),
+        ("work items", kernel::busy_work_items()),
+        ("transport classes", xprt::classes()),
+        ("transport classes of the server", svc::svc_classes()),
+        ("clients of the RDMA core", ib_core::has_client().into()),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count != 0);
+    let counts = counts.map(|(what, count)| format!("{count} {what}"));
+    let objects = memory::live();
+    let objects = (!objects.is_empty()).then(|| format!("allocations {objects:?}"));
+    counts.chain(objects).collect()
 }
 
 /// Gives up a run that has failed. The module cannot be loaded again in this process.
