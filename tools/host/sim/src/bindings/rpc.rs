@@ -14,6 +14,16 @@ use super::rpc_clock::Clock;
 use super::rpc_pages::Pages;
 use super::*;
 
+/// What the module ends an attempt to connect with and `call_connect_status()` tries again after.
+const RETRIED: [u32; 6] = [
+    ENETUNREACH,
+    EHOSTUNREACH,
+    ECONNREFUSED,
+    EPIPE,
+    EPROTO,
+    ENOTCONN,
+];
+
 /// A message to be sent, and the room for its Reply.
 pub(crate) struct Call {
     /// Encodes the Call with this XID: head, data, tail.
@@ -328,7 +338,13 @@ impl Client {
                     errno if (*task).tk_flags & RPC_TASK_SOFTCONN as u16 != 0 => {
                         return self.failed(call, errno);
                     }
-                    _ => delay(task),
+                    errno if RETRIED.contains(&(errno as u32)) => delay(task),
+                    errno => {
+                        if errno == ENOMEM as c_int {
+                            sched::fail("an RPC ends because there is no memory to connect");
+                        }
+                        return self.failed(call, errno);
+                    }
                 }
                 if let Some(errno) = clock.check(task) {
                     return self.failed(call, errno);
