@@ -18,11 +18,6 @@ use kernel::sched;
 
 use super::*;
 
-const PAGE_LAYOUT: Layout = match Layout::from_size_align(PAGE_SIZE, PAGE_SIZE) {
-    Ok(layout) => layout,
-    Err(_) => panic!(),
-};
-
 thread_local! {
     /// The counts of pages.
     static COUNTS: RefCell<BTreeMap<usize, usize>> = const { RefCell::new(BTreeMap::new()) };
@@ -50,9 +45,7 @@ fn gfp(flags: gfp_t) -> kernel::alloc::Flags {
 
 /// Allocates a page, which does not fail. Its bytes are stale data that no message may contain.
 pub(crate) fn new_page() -> *mut page {
-    // SAFETY: The size is not zero.
-    let memory = unsafe { std::alloc::alloc(PAGE_LAYOUT) };
-    assert!(!memory.is_null());
+    let memory = arena::take_page();
     // SAFETY: Just allocated.
     unsafe { memory.write_bytes(0xc5, PAGE_SIZE) };
     let old = COUNTS.with_borrow_mut(|counts| counts.insert(memory.addr(), 1));
@@ -118,8 +111,7 @@ pub(crate) unsafe extern "C" fn rpcrdma_put_page(page: *mut page) {
     if left == 0 {
         COUNTS.with_borrow_mut(|counts| counts.remove(&page.addr()));
         dma::freed(page.addr(), PAGE_SIZE, "a page");
-        // SAFETY: `new_page` has allocated it, and that was the last reference.
-        unsafe { std::alloc::dealloc(page.cast(), PAGE_LAYOUT) };
+        arena::return_page(page.cast());
     }
 }
 

@@ -7,6 +7,7 @@
 //! |---------------|--------------------------------------------------------------------|
 //! | `types`       | structures and constants                                           |
 //! | `memory`      | pages, `kmalloc()`, and other small functions                      |
+//! | `arena`       | where pages come from                                              |
 //! | `dma`         | the IOMMU: what a device may access, and when                      |
 //! | `fabric`      | the RDMA device                                                    |
 //! | `credit_law`  | a law that each message shows                                      |
@@ -37,6 +38,7 @@
     reason = "the interface is that of C, whose contracts are documented there"
 )]
 
+mod arena;
 pub(crate) mod backchannel;
 pub(crate) mod cm;
 mod credit_law;
