@@ -135,3 +135,13 @@ fn both_ends_lose_devices() {
 fn both_ends_unload() {
     play("both_ends_unload", 300);
 }
+
+#[test]
+fn server_uses_iwarp() {
+    play("server_uses_iwarp", 1_000);
+}
+
+#[test]
+fn both_ends_use_iwarp() {
+    play("both_ends_use_iwarp", 1_000);
+}

@@ -429,7 +429,7 @@ unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) 
         (*new).device = device();
         (*new).port_num = 1;
         (*new).route.addr.src_addr = server_address();
-        (*new).route.addr.dst_addr = address(host, 1000 + qp as u16);
+        (*new).route.addr.dst_addr = address(host, 1000 + (qp % 60_000) as u16);
         // The CM reports both values from this end's view.
         let mut seen = raw_param(param);
         seen.responder_resources = param.initiator_depth;

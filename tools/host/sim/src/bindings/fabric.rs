@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::ffi::{c_char, c_int, c_uint};
 use kernel::sched;
 
+use super::iwarp_law::Sink;
+use super::rw_mr::PoolMr;
 use super::*;
 
 /// What a device does wrong, and what it has of everything.
@@ -26,6 +28,8 @@ pub(crate) struct Device {
     pub(crate) few_queues: u32,
     /// A peer that sends without a Receive breaks a law.
     pub(crate) honest: bool,
+    /// It is one of iWARP.
+    pub(crate) iwarp: bool,
     /// One in so many times a worker of a completion queue stands still for up to three seconds.
     pub(crate) late: u32,
     /// What a Reply of the module grants.
@@ -59,6 +63,7 @@ impl Default for Device {
             refuses: 0,
             few_queues: 0,
             honest: true,
+            iwarp: false,
             late: 0,
             grants: Grants::AsSent,
         }
@@ -105,6 +110,8 @@ pub(super) enum Op {
 pub(super) struct Wqe {
     pub(super) op: Op,
     pub(super) sges: Vec<(u64, u32)>,
+    /// Over iWARP, a Read has this instead.
+    pub(super) sink: Option<Sink>,
     /// What a peer sends or writes, or has read.
     pub(super) bytes: Vec<u8>,
     pub(super) signaled: bool,
@@ -155,6 +162,12 @@ pub(crate) struct Qp {
     /// Whether its end keeps to the protocol. Others may be denied anything, and send without a
     /// Receive.
     pub(crate) honest: bool,
+    /// It has accepted the connection, and has heard of the other end.
+    pub(super) accepted: bool,
+    pub(super) heard: bool,
+    /// The number of regions of the core, and those that no transfer uses.
+    pub(super) regions: usize,
+    pub(super) pool: Vec<PoolMr>,
 }
 
 pub(super) struct Cqe {
@@ -192,6 +205,8 @@ pub(super) struct Mr {
     pub(super) valid: Option<Valid>,
     /// The content of a region of the stage that was invalidated.
     pub(super) kept: Vec<u8>,
+    /// One of the core, which leaves it valid after a Read.
+    pub(super) of_core: bool,
 }
 
 /// All devices, and what connects them.
@@ -392,14 +407,19 @@ impl Fabric {
             .iter()
             .position(|wqe| wqe.result.is_none())
             .expect("a work request");
-        let (op, sges, bytes) = {
+        let (op, sges, bytes, sink) = {
             let wqe = &mut qp.send[at];
             (
                 wqe.op.clone(),
                 wqe.sges.clone(),
                 core::mem::take(&mut wqe.bytes),
+                wqe.sink,
             )
         };
+        let is_message = !matches!(op, Op::Register { .. } | Op::Invalidate { .. } | Op::Drain);
+        if let Some(other) = other.filter(|_| is_message) {
+            self.first_message(number, other);
+        }
         say!(
             "QP {number}: {op:?} of {} bytes",
             length(&sges) + bytes.len()
@@ -441,12 +461,17 @@ impl Fabric {
             Op::Read { addr, rkey } => {
                 let other = other.expect("a connected queue pair");
                 let pd = self.qp(other).pd;
-                let len = length(&sges) + bytes.len();
+                let sunk = sink.map_or(0, |sink| sink.len as usize);
+                let len = length(&sges) + bytes.len() + sunk;
                 let access = ib_access_flags_IB_ACCESS_REMOTE_READ;
                 match self.reach(pd, rkey, addr, len, access) {
                     Ok(valid) => {
                         let read = load(valid, addr, len);
                         scatter(&sges, &read);
+                        if let Some(sink) = sink {
+                            let own = self.qp(number).pd;
+                            self.fill_sink(own, sink, &read);
+                        }
                         Ok(read)
                     }
                     Err(why) => Err((ib_wc_status_IB_WC_REM_ACCESS_ERR, why)),
@@ -538,7 +563,10 @@ pub(crate) fn unmapped(bus: u64, len: usize) {
     let overlaps = |(start, size): &(u64, u32)| *start < end && bus < start + u64::from(*size);
     let why = fabric(|f| {
         for (number, qp) in &f.qps {
-            let sends = qp.send.iter().any(|wqe| wqe.sges.iter().any(overlaps));
+            let sends = qp.send.iter().any(|wqe| {
+                let sinks = wqe.sink.is_some_and(|sink| f.is_sink(sink, overlaps));
+                wqe.sges.iter().any(overlaps) || sinks
+            });
             if sends || qp.recv.iter().any(|recv| overlaps(&recv.sge)) {
                 return Some(format!("{bus:#x} is unmapped while posted on QP {number}"));
             }
@@ -556,7 +584,7 @@ pub(crate) fn unmapped(bus: u64, len: usize) {
                 .qps
                 .values()
                 .any(|qp| qp.pd == mr.pd && qp.state == QpState::Rts);
-            if can && segments.iter().any(overlaps) {
+            if can && !mr.of_core && segments.iter().any(overlaps) {
                 return Some(format!(
                     "{bus:#x} is unmapped while the peer has rkey {rkey:#x}"
                 ));

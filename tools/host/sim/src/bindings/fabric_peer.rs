@@ -29,6 +29,10 @@ pub(crate) fn peer_qp(receives: usize) -> u32 {
             context: core::ptr::null_mut(),
             inbox: VecDeque::new(),
             honest: true,
+            accepted: false,
+            heard: false,
+            regions: 0,
+            pool: Vec::new(),
         };
         f.qps.insert(number, qp);
         peer_receives(f, number, receives);
@@ -67,6 +71,7 @@ fn peer_post(number: u32, op: Op, bytes: Vec<u8>) {
             qp.send.push_back(Wqe {
                 op,
                 sges: Vec::new(),
+                sink: None,
                 bytes,
                 signaled: true,
                 cqe: core::ptr::null_mut(),
@@ -161,6 +166,7 @@ pub(crate) fn peer_register(number: u32, bytes: Vec<u8>, write: bool) -> (u32, u
                 segments: Vec::new(),
                 valid: Some(valid),
                 kept: Vec::new(),
+                of_core: false,
             },
         );
         (mr << 8 | 1, iova)

@@ -18,6 +18,8 @@
 //! | `hotplug`     | devices that are removed, and addresses that move                  |
 //! | `verbs`       | `ib_*()`                                                           |
 //! | `rw`          | `rdma_rw_ctx_*()`                                                  |
+//! | `rw_mr`       | the same over iWARP, where the sink of a Read is registered        |
+//! | `iwarp_law`   | what only iWARP asks for                                           |
 //! | `cm`          | the connection manager                                             |
 //! | `rdma_cm`     | `rdma_*()`                                                         |
 //! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
@@ -49,6 +51,7 @@ mod fabric_recv;
 pub(crate) mod fabric_steps;
 pub(crate) mod hotplug;
 pub(crate) mod ib_core;
+mod iwarp_law;
 pub(crate) mod memory;
 mod rdma_cm;
 pub(crate) mod rpc;
@@ -56,6 +59,7 @@ mod rpc_clock;
 mod rpc_pages;
 pub(crate) mod rqst;
 mod rw;
+mod rw_mr;
 mod slots;
 pub(crate) mod svc;
 mod types;

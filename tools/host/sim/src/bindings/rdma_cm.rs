@@ -184,6 +184,7 @@ pub(crate) unsafe extern "C" fn rdma_accept(
             };
             state.accepted = true;
             connect(qp, other_qp);
+            fabric(|f| f.qp(qp).accepted = true);
             cm.send(End::Id(number), other, Message::Accept { param, qp });
             0
         })
@@ -225,7 +226,7 @@ pub(crate) unsafe extern "C" fn rdma_create_qp(
     attr: *mut ib_qp_init_attr,
 ) -> c_int {
     kernel::lockdep::might_sleep("rdma_create_qp()");
-    match unsafe { create_qp(pd, &*attr) } {
+    match unsafe { create_qp(pd, &mut *attr) } {
         Ok(qp) => {
             unsafe { (*id).qp = qp };
             0

@@ -7,12 +7,15 @@ use core::ffi::c_void;
 use kernel::error::code;
 use kernel::ffi::c_int;
 
+use super::rw_mr::Registered;
 use super::*;
 
 /// What is behind `rdma_rw_ctx`.
 struct Transfer {
     wrs: Vec<ib_rdma_wr>,
     sges: Vec<ib_sge>,
+    /// Over iWARP, a Read has these instead of `wrs`.
+    registered: Option<Registered>,
 }
 
 /// `max_write_sge` and `max_read_sge` of a queue pair.
@@ -40,7 +43,9 @@ pub(crate) unsafe extern "C" fn rdma_rw_max_send_wr(
     contexts: u32,
     _create_flags: u32,
 ) -> u32 {
-    contexts
+    // Each Read may invalidate and register a region.
+    let factor = if fabric(|f| f.device.iwarp) { 3 } else { 1 };
+    contexts.saturating_mul(factor)
 }
 
 pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
@@ -65,11 +70,7 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
         let (offset, len) = (bvec.bv_offset as usize, bvec.bv_len as usize);
         let addr = unsafe { rpcrdma_dma_map_page(device, bvec.bv_page, offset, len, direction) };
         if unsafe { rpcrdma_dma_mapping_error(device, addr) } != 0 {
-            for sge in &sges {
-                unsafe {
-                    rpcrdma_dma_unmap_page(device, sge.addr, sge.length as usize, direction);
-                }
-            }
+            unmap(&sges, direction);
             return code::EIO.to_errno();
         }
         sges.push(ib_sge {
@@ -77,6 +78,25 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
             length: bvec.bv_len,
             lkey: 7,
         });
+    }
+    let iwarp = fabric(|f| f.device.iwarp);
+    if iwarp && direction == dma_data_direction_DMA_FROM_DEVICE {
+        let number = unsafe { (*qp).qp_num };
+        return match Registered::new(number, &sges, remote_addr, rkey) {
+            Ok((registered, entries)) => {
+                let transfer = Transfer {
+                    wrs: Vec::new(),
+                    sges,
+                    registered: Some(registered),
+                };
+                unsafe { (*ctx).state = Box::into_raw(Box::new(transfer)).cast() };
+                entries
+            }
+            Err(error) => {
+                unmap(&sges, direction);
+                error.to_errno()
+            }
+        };
     }
     let opcode = if direction == dma_data_direction_DMA_TO_DEVICE {
         ib_wr_opcode_IB_WR_RDMA_WRITE
@@ -98,8 +118,20 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
         wrs.push(wr);
     }
     let entries = wrs.len() as c_int;
-    unsafe { (*ctx).state = Box::into_raw(Box::new(Transfer { wrs, sges })).cast() };
+    let transfer = Transfer {
+        wrs,
+        sges,
+        registered: None,
+    };
+    unsafe { (*ctx).state = Box::into_raw(Box::new(transfer)).cast() };
     entries
+}
+
+fn unmap(sges: &[ib_sge], direction: dma_data_direction) {
+    for sge in sges {
+        let len = sge.length as usize;
+        unsafe { rpcrdma_dma_unmap_page(device(), sge.addr, len, direction) };
+    }
 }
 
 pub(crate) unsafe extern "C" fn rdma_rw_ctx_wrs(
@@ -110,6 +142,9 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_wrs(
     then: *mut ib_send_wr,
 ) -> *mut ib_send_wr {
     let transfer = unsafe { &mut *(*ctx).state.cast::<Transfer>() };
+    if let Some(registered) = &mut transfer.registered {
+        return registered.link(cqe, then);
+    }
     let mut next = then;
     for (nth, wr) in transfer.wrs.iter_mut().rev().enumerate() {
         wr.wr.next = next;
@@ -118,11 +153,15 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_wrs(
             wr.wr.send_flags = ib_send_flags_IB_SEND_SIGNALED;
             unsafe { *wr.wr.__bindgen_anon_1.wr_cqe.as_mut() = cqe };
         } else {
-            unsafe { *wr.wr.__bindgen_anon_1.wr_cqe.as_mut() = &raw const SILENT as *mut ib_cqe };
+            unsafe { *wr.wr.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe() };
         }
         next = &raw mut wr.wr;
     }
     next
+}
+
+pub(super) fn silent_cqe() -> *mut ib_cqe {
+    &raw const SILENT as *mut ib_cqe
 }
 
 /// The completion of a work request inside a chain, which the core ignores unless it fails.
@@ -148,8 +187,8 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_destroy_bvec(
     let state: *mut c_void = unsafe { core::mem::replace(&mut (*ctx).state, none) };
     let transfer = unsafe { Box::from_raw(state.cast::<Transfer>()) };
     assert_eq!(transfer.sges.len(), count as usize);
-    for sge in &transfer.sges {
-        let len = sge.length as usize;
-        unsafe { rpcrdma_dma_unmap_page(device(), sge.addr, len, direction) };
+    if let Some(registered) = transfer.registered {
+        registered.put();
     }
+    unmap(&transfer.sges, direction);
 }

@@ -9,14 +9,15 @@ use kernel::ffi::{c_char, c_int, c_uint};
 use kernel::sched;
 
 use super::fabric::*;
+use super::iwarp_law::Sink;
 use super::*;
 
 pub(crate) unsafe extern "C" fn rpcrdma_protocol_iwarp(_dev: *const ib_device, _port: u32) -> bool {
-    false
+    fabric(|f| f.device.iwarp)
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_ib_or_roce(_dev: *const ib_device, _port: u32) -> bool {
-    true
+    !fabric(|f| f.device.iwarp)
 }
 
 pub(crate) unsafe extern "C" fn __ib_alloc_pd(
@@ -105,7 +106,7 @@ pub(crate) unsafe extern "C" fn ib_free_cq(cq: *mut ib_cq) {
 /// `rdma_create_qp()`, but for the `cm_id`.
 pub(crate) unsafe fn create_qp(
     pd: *mut ib_pd,
-    attr: &ib_qp_init_attr,
+    attr: &mut ib_qp_init_attr,
 ) -> Result<*mut ib_qp, c_int> {
     let limits = fabric(|f| f.device);
     let most = limits.attrs.max_qp_wr as c_uint;
@@ -118,6 +119,13 @@ pub(crate) unsafe fn create_qp(
     if sched::one_in(limits.few_queues) {
         say!("no queue pair of {} entries", attr.cap.max_send_wr);
         return Err(-(ENOMEM as c_int));
+    }
+    let mut pool = Vec::new();
+    if limits.iwarp {
+        // rdma_rw_init_qp(), which the core calls before the device, and rdma_rw_init_mrs().
+        let contexts = attr.cap.max_rdma_ctxs;
+        attr.cap.max_send_wr = (attr.cap.max_send_wr + 3 * contexts).min(most);
+        pool = rw_mr::init_mrs(pd, contexts).map_err(|error| error.to_errno())?;
     }
     Ok(fabric(|f| {
         let number = number(f);
@@ -141,6 +149,10 @@ pub(crate) unsafe fn create_qp(
             context: attr.qp_context,
             inbox: VecDeque::new(),
             honest: true,
+            accepted: false,
+            heard: false,
+            regions: pool.len(),
+            pool,
         };
         f.qps.insert(number, qp);
         raw
@@ -152,18 +164,24 @@ pub(crate) fn qp_sges(number: u32) -> usize {
     fabric(|f| f.qp(number).cap.max_send_sge as usize)
 }
 
-pub(crate) unsafe fn destroy_qp(qp: *mut ib_qp) {
-    let number = unsafe { (*qp).qp_num };
-    let posted = fabric(|f| {
-        let qp = f.qps.remove(&number).expect("a queue pair");
-        qp.send.len() + qp.recv.len()
-    });
+pub(crate) unsafe fn destroy_qp(raw: *mut ib_qp) {
+    let number = unsafe { (*raw).qp_num };
+    let qp = fabric(|f| f.qps.remove(&number).expect("a queue pair"));
+    let posted = qp.send.len() + qp.recv.len();
     if posted > 0 {
         sched::fail(format_args!(
             "QP {number} is destroyed with {posted} work requests"
         ));
     }
-    drop(unsafe { Box::from_raw(qp) });
+    if qp.pool.len() != qp.regions {
+        sched::fail(format_args!(
+            "QP {number} is destroyed, and {} of its {} regions are in use",
+            qp.regions - qp.pool.len(),
+            qp.regions
+        ));
+    }
+    rw_mr::cleanup_mrs(qp.pool);
+    drop(unsafe { Box::from_raw(raw) });
 }
 
 pub(crate) unsafe extern "C" fn ib_modify_qp(
@@ -295,9 +313,18 @@ unsafe fn to_wqe(wr: *const ib_send_wr) -> Wqe {
         let sge = unsafe { &*raw.sg_list.add(i) };
         (sge.addr, sge.length)
     });
+    let mut sges: Vec<(u64, u32)> = sges.collect();
+    let mut sink = None;
+    if matches!(op, Op::Read { .. }) && fabric(|f| f.device.iwarp) {
+        assert_eq!(sges.len(), 1, "a Read over iWARP has one sink");
+        let stag = unsafe { (*raw.sg_list).lkey };
+        let (addr, len) = sges.remove(0);
+        sink = Some(Sink { stag, addr, len });
+    }
     Wqe {
         op,
-        sges: sges.collect(),
+        sges,
+        sink,
         bytes: Vec::new(),
         signaled: raw.send_flags & ib_send_flags_IB_SEND_SIGNALED != 0,
         cqe: unsafe { *raw.__bindgen_anon_1.wr_cqe.as_ref() },
@@ -386,6 +413,7 @@ pub(crate) unsafe extern "C" fn ib_drain_sq(qp: *mut ib_qp) {
         qp.send.push_back(Wqe {
             op: Op::Drain,
             sges: Vec::new(),
+            sink: None,
             bytes: Vec::new(),
             signaled: true,
             cqe,
@@ -422,6 +450,7 @@ pub(crate) unsafe extern "C" fn ib_alloc_mr(
                 segments: Vec::new(),
                 valid: None,
                 kept: Vec::new(),
+                of_core: false,
             },
         );
         Box::into_raw(Box::new(ib_mr {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Plays with callbacks, signals, timeouts, pulled Replies, and devices that are removed.
+//! Plays with callbacks, signals, timeouts, pulled Replies, devices that are removed, and iWARP.
 
 use super::*;
 use crate::bindings::fabric::Grants;
@@ -91,5 +91,26 @@ pub(super) fn both_ends_lose_devices(config: &Config) -> Result<Seen, String> {
         faults.moves = pick(&[0, 5, 20]);
         faults.kills = pick(&[0, 0, 10]);
         faults.device.refuses = pick(&[0, 0, 100]);
+    })
+}
+
+pub(super) fn server_uses_iwarp(config: &Config) -> Result<Seen, String> {
+    serve(config, |faults| {
+        faults.device.iwarp = true;
+        faults.device.attrs.max_fast_reg_page_list_len = pick(&[4, 16, 256]);
+        faults.device.few_queues = pick(&[0, 2, 2]);
+        // A Call may need more regions than there are on a short queue.
+        faults.manners.errors = faults.device.few_queues > 0;
+        faults.manners.breaks_off = pick(&[0, 0, 50]);
+        faults.manners.leaves = pick(&[0, 0, 50]);
+    })
+}
+
+pub(super) fn both_ends_use_iwarp(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.device.iwarp = true;
+        faults.device.attrs.max_fast_reg_page_list_len = pick(&[32, 64, 256]);
+        faults.manners.breaks_off = pick(&[0, 0, 5]);
+        faults.device.refuses = pick(&[0, 0, 200]);
     })
 }

@@ -132,6 +132,14 @@ pub const PLAYS: &[Play] = &[
         run: more_plays::both_ends_lose_devices,
     },
     Play {
+        name: "server_uses_iwarp",
+        run: more_plays::server_uses_iwarp,
+    },
+    Play {
+        name: "both_ends_use_iwarp",
+        run: more_plays::both_ends_use_iwarp,
+    },
+    Play {
         name: "both_ends_unload",
         run: unload::both_ends_unload,
     },
