@@ -5,6 +5,10 @@
 use super::*;
 use crate::bindings::fabric::Grants;
 
+fn grants() -> Grants {
+    [Grants::AsSent, Grants::Any, Grants::One][below(3)]
+}
+
 pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         let broken = below(2) == 0;
@@ -18,7 +22,7 @@ pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
             ("sunrpc/svc_rdma/max_bc_requests", pick(&[2, 16])),
         ];
         faults.signals = pick(&[0, 0, 10]);
-        faults.device.grants = [Grants::AsSent, Grants::Any, Grants::One][below(3)];
+        faults.device.grants = grants();
         faults.idle = below(4) == 0;
         let patient = below(3) == 0;
         faults.calls = Some(Calls {
@@ -60,6 +64,7 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
             plain: 0,
             once: pulled == 0,
         };
+        faults.device.grants = grants();
         faults.kills = pick(&[0, 2, 10]);
         faults.signals = pick(&[0, 0, 10]);
         faults.manners.breaks_off = pick(&[0, 0, 10]);
