@@ -62,7 +62,8 @@ SECTIONS = {
                 "host test fail, or kept it from ending; unviable ones do not compile. Missed ones have "
                 "a reason in ``tools/mutants/survivors``, unless the columns differ."),
     "mutants-listed": ("Listed changes of the code", "``tools/mutants/listed`` (:doc:`contributing`). "
-                       "The last column is the commit on which the change was made."),
+                       "The commit is that on which the change was made. The remark is the law "
+                       "that it breaks in the simulation, or why no test sees it."),
     "packages-guest-forky": (
         "The package for DKMS on a server with Debian forky",
         "``make test-package-guest SUITE=forky`` (:doc:`operating`)."),
@@ -291,11 +292,20 @@ def mutants_view(results):
     return columns, [*rows, ["all", *sums, ""]], []
 
 
+def listed_remarks():
+    """The remark of each listed change: the law that it breaks, or why no test sees it."""
+    lines = (files.DIRECTORY.parents[1] / "tools" / "mutants" / "changes").read_text().splitlines()
+    return {fields[0]: fields[5] for fields in (line.split("\t") for line in lines)
+            if len(fields) > 5}
+
+
 def listed_view(results):
-    """The results by change, and how many were caught."""
+    """The results by change with the remarks, and how many were caught."""
     columns, rows, _ = plain_view(results)
     caught = sum(row["result"].startswith("caught") for row in results.rows)
-    return columns, rows, [f"{caught} of {len(rows)} caught"]
+    remarks = listed_remarks()
+    return ([*columns, "remark"], [[*row, remarks.get(row[0], "")] for row in rows],
+            [f"{caught} of {len(rows)} caught"])
 
 
 def view(results):
