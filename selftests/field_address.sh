@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# By which interface a mount goes.
+# By which interface a mount goes, and referrals to addresses without NFS over RDMA.
 #
 # LONG=1 repeats the rounds.
 
 cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
-# rxe reports connections that exceeded their retries (12), SUNRPC servers that do not respond.
+# rxe reports connections that exceeded their retries (12), SUNRPC servers that do not respond, and
+# addresses of one server.
 LOG_EXPECTED='rxe_[a-z]+: qp#[0-9]+ make_send_cqe: non-flush error status = 12
 (rpc_check_timeout|call_decode): [0-9]+ callbacks suppressed
+SUNRPC: reached max allowed number
 '
 
 ROUNDS=${LONG:+20}
@@ -84,9 +86,81 @@ vlan_is_deleted_and_added() {
 
 vlan_is_missed() { log_since_mark | grep -q "rpcrdma: cannot connect to $1:$BED_PORT: "; }
 
+# referral_to ADDRESS: has the server refer clients to a file system of its own at this address.
+referral_to() {
+	local referred=$BED_DIR/referred
+
+	mkdir -p "$EXPORT/referral" "$referred"
+	mount -t tmpfs tmpfs "$referred"
+	touch "$referred/file"
+	mount --bind "$EXPORT/referral" "$EXPORT/referral"
+	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20051 "*:$referred"
+	exportfs -o rw,insecure,no_subtree_check,fsid=20052 "*:$EXPORT/referral"
+	nfs_mount_tcp
+	# rpc.mountd would make no referral of an address that this machine has. As it would write to
+	# nfsd: until when, flags as above, anonymous user and group, fsid.
+	echo "* $EXPORT/referral 2147483647 9222 65534 65534 20052 fsloc 1 $1 $referred 1" \
+		>/proc/net/rpc/nfsd.export/channel
+}
+
+nfs_mount_tcp() {
+	mkdir -p "$MNT"
+	on_client mount -t nfs -o vers=4.2,proto=tcp "$SERVER4:$EXPORT" "$MNT"
+}
+
+# referral_is_followed LIMIT: follows the referral, by TCP, within so many milliseconds.
+referral_is_followed() {
+	local began=$EPOCHREALTIME took
+
+	timeout $((2 * IO_TIMEOUT)) ls "$MNT/referral" >"$ktap_dir/followed" ||
+		fail "the referral is not followed"
+	took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+	grep " $MNT/referral " /proc/self/mounts || fail "nothing is mounted"
+	echo "followed after $took ms"
+	grep -q file "$ktap_dir/followed" || fail "the referral leads elsewhere"
+	grep -q " $MNT/referral .*proto=tcp" /proc/self/mounts || fail "it is not by TCP"
+	[ "$took" -le "$1" ] || xfail_on_c "the referral was followed after $took ms"
+}
+
+# NFS tries RDMA first. Nothing listens there for RDMA.
+referral_is_refused() {
+	need_link
+	server_stop
+	rpc.nfsd --grace-time 10 --lease-time "$BED_LEASE" "$BED_NFSD_THREADS"
+	referral_to "$SERVER4"
+	referral_is_followed $((20000 * PACE))
+}
+
+# NFS tries RDMA first, twice. The address has no RDMA device, and the CM of the client waits 75 s for
+# an answer each time.
+referral_without_device() {
+	need_link
+	ip link add rpcd0 type dummy
+	ip address add $OTHER4/32 dev rpcd0
+	ip link set rpcd0 up
+	client_ip route add $OTHER4 via "$SERVER4"
+	reach_other
+	referral_to $OTHER4
+	referral_is_followed $((300000 * PACE))
+}
+
+referral_end() {
+	exportfs -u "*:$EXPORT/referral"
+	exportfs -u "*:$BED_DIR/referred"
+	exportfs -f
+	umount "$EXPORT/referral"
+	umount "$BED_DIR/referred"
+	rm -rf "$EXPORT/referral"
+	client_ip route delete $OTHER4
+	ip link delete rpcd0
+	server_stop
+	server_start
+}
+
 test_cleanup() {
 	cd /
 	umount_all
+	[ ! -d "$EXPORT/referral" ] || referral_end
 	! bed_has_link || {
 		rm -f "$EXPORT/vlan" "$EXPORT/written"
 		client_ip link delete rpcv0
@@ -95,5 +169,6 @@ test_cleanup() {
 } >/dev/null 2>&1
 
 bed_up
-[ $# -gt 0 ] || set -- vlan_is_deleted_and_added
+[ $# -gt 0 ] || set -- vlan_is_deleted_and_added referral_is_refused \
+	referral_without_device
 ktap_run "$@"
