@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop mutants sim check bench profile probe docs nfsrdma shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants sim coverage check bench profile probe docs nfsrdma shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
@@ -82,6 +82,9 @@ sim: ## tell the story of a simulated run (PLAY=server_answers SEED=1), try COUN
 	$(if $(HOURS),tools/test/sim $(HOURS) $(PLAY),cd tools/host && \
 		cargo run --quiet --package rpcrdma-sim -- \
 		$(if $(REPLAY),replay $(abspath $(REPLAY)),$(PLAY) $(SEED) $(COUNT)))
+
+coverage: environment ## say which functions of client and server no simulated run reaches
+	tools/test/coverage
 
 check: ## check formatting, lints, and the rules of this tree
 	tools/check/run

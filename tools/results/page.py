@@ -69,6 +69,9 @@ SECTIONS = {
         "``make test-package-guest SUITE=forky`` (:doc:`operating`)."),
     "sim": ("Simulated runs", "``tools/test/sim --record`` (:doc:`contributing`). No seed failed. The "
             "seconds are of one processor."),
+    "coverage": ("What simulated runs reach", "``make coverage`` (:doc:`contributing`). The functions that "
+                 "are not reached have a reason in ``tools/host/sim/unreached``. A line counts as reached if "
+                 "a part of it is; a ``match`` has regions and no branches."),
     "suites": ("Other runs of the selftests", "``tools/test/run`` (:doc:`contributing`)."),
     "probe-ours": ("Probe, this module", "``tools/probe/run`` (:doc:`probe`). Cases that "
                    "passed are in the file."),
@@ -299,6 +302,13 @@ def listed_remarks():
             if len(fields) > 5}
 
 
+def coverage_view(results):
+    """A row for each file, and the sums."""
+    columns, rows, _ = plain_view(results)
+    sums = [str(sum(int(row[i]) for row in rows)) for i in range(1, len(columns) - 1)]
+    return columns, [*rows, ["all", *sums, ""]], []
+
+
 def listed_view(results):
     """The results by change with the remarks, and how many were caught."""
     columns, rows, _ = plain_view(results)
@@ -314,6 +324,7 @@ def view(results):
     return {"interop": interop_view, "bench": bench_view, "bench-events": events_of_bench_view,
             "trace-events": events_view,
             "mutants": mutants_view, "mutants-listed": listed_view,
+            "coverage": coverage_view,
             "conformance": conformance_view}.get(results.name, plain_view)(results)
 
 
