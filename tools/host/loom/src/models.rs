@@ -12,7 +12,11 @@
 
 // The files say `core::cell::UnsafeCell`; this one is watched.
 extern crate kernel as core;
+// The files say `pin_init::zeroed()`.
+extern crate kernel as pin_init;
 
+#[path = "bindings.rs"]
+mod bindings;
 #[path = "engine/mod.rs"]
 mod engine;
 #[allow(special_module_name, reason = "the files say crate::lib")]
@@ -22,6 +26,8 @@ mod lib;
 mod server;
 #[path = "sunrpc/mod.rs"]
 mod sunrpc;
+#[path = "trace.rs"]
+mod trace;
 #[path = "verbs/mod.rs"]
 mod verbs;
 
@@ -84,16 +90,11 @@ impl Drop for Payload {
     }
 }
 
-mod bindings {
-    //! The C types that the models' files name.
-
-    #[allow(non_camel_case_types, reason = "the name in C")]
-    pub(crate) struct ib_send_wr;
-}
-
 /// The preemptions of the threads of a model together, unless the environment has a bound. Without
 /// a bound, three threads with locks take hours.
 const PREEMPTIONS: usize = 4;
+/// As above, if any two accesses of a variable conflict.
+const FEW_PREEMPTIONS: usize = 2;
 
 /// Explores a model whose law holds by full barriers.
 fn explore_full(model: impl Fn() + Sync + Send + 'static) {
@@ -107,9 +108,32 @@ fn explore(model: impl Fn() + Sync + Send + Clone + 'static) {
     }
 }
 
+/// Explores a model as [`explore`] does, with any two accesses of a variable in either order, and
+/// with fewer preemptions.
+fn explore_orders(model: impl Fn() + Sync + Send + Clone + 'static) {
+    for fences in [true, false] {
+        check_orders(fences, model.clone());
+    }
+}
+
+/// Explores a model as [`explore_full`] does, and otherwise as [`explore_orders`].
+fn explore_full_orders(model: impl Fn() + Sync + Send + 'static) {
+    check_orders(true, model);
+}
+
+fn check_orders(fences: bool, model: impl Fn() + Sync + Send + 'static) {
+    kernel::sync::atomic::accesses_conflict(true);
+    check_bounded(FEW_PREEMPTIONS, fences, model);
+}
+
 fn check(fences: bool, model: impl Fn() + Sync + Send + 'static) {
+    kernel::sync::atomic::accesses_conflict(false);
+    check_bounded(PREEMPTIONS, fences, model);
+}
+
+fn check_bounded(preemptions: usize, fences: bool, model: impl Fn() + Sync + Send + 'static) {
     kernel::sync::atomic::full_is_fence(fences);
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(PREEMPTIONS);
+    builder.preemption_bound.get_or_insert(preemptions);
     builder.check(model);
 }

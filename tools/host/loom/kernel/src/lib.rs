@@ -12,16 +12,27 @@ pub use ::core::*;
 
 pub mod cell;
 pub mod sync;
+mod vec;
+
+/// A value of zeroes.
+pub fn zeroed<T: Default>() -> T {
+    T::default()
+}
 
 /// Allocation.
 pub mod alloc {
     /// How to allocate.
     #[derive(Clone, Copy)]
     pub struct Flags;
+
+    /// There is no memory.
+    #[derive(Debug)]
+    pub struct AllocError;
 }
 
 /// The prelude.
 pub mod prelude {
+    use crate::alloc::AllocError;
     use crate::alloc::Flags;
     use crate::mem::MaybeUninit;
     use crate::ops::Deref;
@@ -31,11 +42,28 @@ pub mod prelude {
     pub use pinned_init::pin_init;
     pub use pinned_init::PinInit;
 
+    pub use crate::ffi::c_int;
+    pub use crate::vec::KVVec;
+    pub use crate::vec::KVec;
+
     /// Error codes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Error {
         /// `EINVAL`.
         Invalid,
+    }
+
+    impl Error {
+        /// The number.
+        pub fn to_errno(self) -> c_int {
+            -22
+        }
+    }
+
+    impl From<AllocError> for Error {
+        fn from(_: AllocError) -> Self {
+            unreachable!("no allocation fails")
+        }
     }
 
     /// `EINVAL`.

@@ -16,6 +16,28 @@ pub(crate) mod set_once;
 pub(crate) mod barrier {
     pub(crate) use kernel::sync::atomic::smp_mb;
 }
+pub(crate) mod bvec {
+    use std::marker::PhantomData;
+
+    use crate::bindings::page;
+
+    /// A part of a page.
+    pub(crate) struct BVec<'a>(*mut page, PhantomData<&'a page>);
+
+    impl<'a> BVec<'a> {
+        pub(crate) fn new(page: &'a page) -> Self {
+            Self(std::ptr::from_ref(page).cast_mut(), PhantomData)
+        }
+
+        pub(crate) fn page(&self) -> *mut page {
+            self.0
+        }
+
+        pub(crate) fn is_counted(&self) -> bool {
+            true
+        }
+    }
+}
 pub(crate) mod counter {
     //! Counts that no model depends on: loom does not know them.
 

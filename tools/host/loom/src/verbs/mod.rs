@@ -2,7 +2,10 @@
 
 //! `rust/verbs`, and what the models need of the files that they leave out.
 
+mod device;
 pub(crate) mod endpoint;
+mod mr;
+mod requester;
 
 use std::marker::PhantomData;
 use std::ptr;

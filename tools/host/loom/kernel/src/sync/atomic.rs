@@ -63,6 +63,7 @@ use ordering::ReleaseOrRelaxed;
 
 thread_local! {
     static FULL_IS_FENCE: Cell<bool> = const { Cell::new(true) };
+    static ACCESSES_CONFLICT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether an operation with the order `Full` is between two full barriers, as in the kernel.
@@ -72,6 +73,16 @@ thread_local! {
 /// is not passed on by the variable itself.
 pub fn full_is_fence(fences: bool) {
     FULL_IS_FENCE.set(fences);
+}
+
+/// Whether loom exchanges any two accesses of a variable, of which there are far more orders.
+///
+/// Without this, it exchanges an access with the last one before it that it conflicts with, and
+/// with no earlier one: if a thread loads a value and then changes it, loom does not try the change
+/// before the load of another thread. With this, each access counts itself first, without order,
+/// and any two accesses of the count conflict.
+pub fn accesses_conflict(conflict: bool) {
+    ACCESSES_CONFLICT.set(conflict);
 }
 
 /// `smp_mb()`.
@@ -141,7 +152,12 @@ impl<T> Value for *mut T {
 /// model that shares a new variable reads it first.
 pub struct Atomic<T> {
     initial: T,
-    word: OnceCell<AtomicUsize>,
+    word: OnceCell<Word>,
+}
+
+struct Word {
+    value: AtomicUsize,
+    accesses: AtomicUsize,
 }
 
 // SAFETY: loom runs one thread of a model at a time, and the word is shared within a model.
@@ -159,8 +175,15 @@ impl<T: Value> Atomic<T> {
     }
 
     fn word(&self) -> &AtomicUsize {
-        self.word
-            .get_or_init(|| AtomicUsize::new(self.initial.into_word()))
+        let word = self.word.get_or_init(|| Word {
+            value: AtomicUsize::new(self.initial.into_word()),
+            accesses: AtomicUsize::new(0),
+        });
+        if ACCESSES_CONFLICT.get() {
+            word.accesses
+                .fetch_add(1, loom::sync::atomic::Ordering::Relaxed);
+        }
+        &word.value
     }
 
     /// The value.

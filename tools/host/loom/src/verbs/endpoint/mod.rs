@@ -15,6 +15,18 @@ mod bad_wr {
     }
 }
 
+pub(crate) mod completion {
+    pub(crate) type Done = fn();
+}
+
+pub(in crate::verbs) mod send_wr {
+    use crate::bindings;
+
+    pub(in crate::verbs) fn set_cqe(wr: &mut bindings::ib_send_wr, cqe: *mut bindings::ib_cqe) {
+        wr.wr_cqe = cqe;
+    }
+}
+
 pub(crate) mod ep {
     use std::marker::PhantomData;
 
@@ -22,6 +34,12 @@ pub(crate) mod ep {
 
     use super::bad_wr::BadWr;
     use crate::bindings::ib_send_wr;
+
+    /// Work requests may refer to it.
+    pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
+        /// The queues are gone.
+        fn queues_ended(&self) {}
+    }
 
     /// An end of a connection.
     pub(crate) struct Endpoint<C>(pub(in crate::verbs) PhantomData<C>);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Trace events, which nobody reads.
+
+macro_rules! trace {
+    ($event:ident($($arg:expr),* $(,)?)) => {{
+        $(let _ = &$arg;)*
+    }};
+}
+pub(crate) use trace;
