@@ -179,7 +179,8 @@ sent_without_mrs() {
 }
 
 # All MRs are in use, and allocating others is slow. Meanwhile Replies arrive, and Calls are sent
-# with the MRs that they free.
+# with the MRs that they free. A connection begins with the MRs of one Call of 4 MiB: five for rxe, and
+# more for a device whose MRs are smaller.
 mrs_reused_during_allocation() {
 	local each writers=()
 
@@ -188,11 +189,11 @@ mrs_reused_during_allocation() {
 	nfs_mount 4.2 rdma
 	set_pulled_replies
 	work_dir mrs-reused
-	touch "$WORK"/{1..6}
+	touch "$WORK"/{1..16}
 	delay_fn entry '^ib_alloc_mr$' 500
 	trace_on xprtrdma_nomrs_err xprtrdma_createmrs xprtrdma_post_send
-	for each in {1..6}; do
-		dd if=/dev/zero of="$WORK/$each" bs=1M count=3 oflag=direct \
+	for each in {1..16}; do
+		dd if=/dev/zero of="$WORK/$each" bs=1M count=2 oflag=direct \
 			conv=notrunc status=none &
 		writers+=($!)
 	done
@@ -217,12 +218,12 @@ disconnect_during_mr_allocation() {
 	nfs_mount 4.2 rdma
 	set_pulled_replies
 	work_dir disconnect
-	touch "$WORK"/{1..6}
+	touch "$WORK"/{1..16}
 	delay_fn entry '^ib_alloc_mr$' $((1500 * PACE))
 	trace_on xprtrdma_createmrs
 	echo 1 >"$TRACING/events/rdma_cma/cm_qp_create/enable"
-	for each in {1..6}; do
-		dd if=/dev/zero of="$WORK/$each" bs=1M count=3 oflag=direct \
+	for each in {1..16}; do
+		dd if=/dev/zero of="$WORK/$each" bs=1M count=2 oflag=direct \
 			conv=notrunc status=none &
 		writers+=($!)
 	done
