@@ -166,7 +166,11 @@ int list_beside_writer(void)
 	return result ? result : WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-#define OVERDUE_MS	66000	/* longer than a client waits for the Reply to any Call */
+/*
+ * Longer than a client waits for the Reply to any Call, and shorter than it keeps an idle connection.
+ * Both are times of the kernel, which do not follow TIME_FACTOR.
+ */
+#define OVERDUE_S	66
 
 /* The task is killed, and its Reply comes much later. */
 static bool reply_late(struct conn *c, struct call *call)
@@ -178,7 +182,7 @@ static bool reply_late(struct conn *c, struct call *call)
 	serving.call_seen = true;
 	if (!wait_for_kill())
 		return false;
-	sleep_ms(OVERDUE_MS);
+	sleep(OVERDUE_S);
 	if (disconnected(c))
 		return fail("the client has disconnected");
 	/* The Reply chunk cannot be written any more. */
@@ -195,7 +199,8 @@ static int list_after_late_reply(void)
 
 	if (status)
 		return status;
-	sleep_ms(OVERDUE_MS + 1000);
+	sleep(OVERDUE_S);
+	sleep_ms(1000);
 	return list_directory();
 }
 
