@@ -8,6 +8,7 @@ use loom::thread;
 use super::slot_state::Refusal;
 use super::slot_state::SlotState;
 use crate::explore;
+use crate::explore_orders;
 use crate::Payload;
 
 /// An idle slot that loom knows.
@@ -26,6 +27,17 @@ fn answer(slot: &SlotState<Payload>) -> bool {
     let (empty, inflight) = claim.take();
     drop(inflight);
     empty.answered();
+    true
+}
+
+/// Takes the Call back; whether it did.
+fn give_up(slot: &SlotState<Payload>) -> bool {
+    let Some(claim) = slot.claim() else {
+        return false;
+    };
+    let (empty, inflight) = claim.take();
+    drop(inflight);
+    empty.give_up();
     true
 }
 
@@ -65,15 +77,7 @@ fn call_is_sent_again_behind_the_disconnect() {
         };
         let disconnect = {
             let slot = slot.clone();
-            thread::spawn(move || match slot.claim() {
-                Some(claim) => {
-                    let (empty, inflight) = claim.take();
-                    drop(inflight);
-                    empty.give_up();
-                    true
-                }
-                None => false,
-            })
+            thread::spawn(move || give_up(&slot))
         };
         let again = slot.is_idle();
         if again {
@@ -148,5 +152,40 @@ fn refusal_is_taken_once() {
         } else {
             assert_eq!((early, late), (None, Some(Refusal::SendAgain)));
         }
+    });
+}
+
+/// A task gives up its RPC and uses the slot again at once, while a Reply arrives and a disconnect
+/// takes the Call back. Law: one of the three ends the Call, and what was in flight is accessed in
+/// order: the next commit is behind the end.
+#[test]
+fn slot_of_an_abandoned_call_is_used_again() {
+    explore_orders(|| {
+        let slot = slot();
+        // SAFETY: The slot is idle, and no other thread sends.
+        unsafe { slot.commit(Payload::new(0)) };
+        let reply = {
+            let slot = slot.clone();
+            thread::spawn(move || answer(&slot))
+        };
+        let disconnect = {
+            let slot = slot.clone();
+            thread::spawn(move || give_up(&slot))
+        };
+        // `buf_free`.
+        let abandoned = slot.is_sent() && give_up(&slot);
+        // SAFETY: This thread is the task, which owns the slot.
+        unsafe { slot.reset() };
+        let again = slot.is_idle();
+        if again {
+            // SAFETY: The slot is idle, and no other thread sends.
+            unsafe { slot.commit(Payload::new(1)) };
+        }
+        let ended = [abandoned, reply.join().unwrap(), disconnect.join().unwrap()];
+        let ended = ended.iter().filter(|ended| **ended).count();
+        // The Reply or the disconnect may find the second Call, too.
+        assert!(ended >= 1, "no thread ends the Call");
+        assert!(ended <= 1 + usize::from(again), "the Call ends twice");
+        assert_eq!(slot.is_sent(), again && ended == 1);
     });
 }
