@@ -57,6 +57,16 @@ mod work;
 pub use misc::{cpu, ffi, fmt, page, print, seq_file, str, time};
 pub use work::{abandon_work_items, busy_work_items, workqueue};
 
+/// Macros of macros.
+pub mod macros {
+    pub use paste::paste;
+}
+
+/// Static branches.
+pub mod jump_label {
+    pub use crate::static_branch_unlikely;
+}
+
 /// Allocation.
 pub mod alloc {
     pub use crate::alloc_types::{flags, AllocError, Flags, KBox, KVVec, KVec};

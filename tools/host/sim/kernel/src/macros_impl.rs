@@ -23,6 +23,14 @@ macro_rules! try_pin_init {
     };
 }
 
+/// Whether a tracepoint is enabled.
+#[macro_export]
+macro_rules! static_branch_unlikely {
+    ($key:path, $keytyp:ty, $field:ident) => {
+        $crate::sched::traces()
+    };
+}
+
 /// The structure with a field at this address.
 #[macro_export]
 macro_rules! container_of {

@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub use crate::chance::{below, one_in, random};
 use crate::{chance, say};
 pub use module_code::{in_module_code, module_code, synchronize_tasks};
-pub use story::{story, tell, tells};
+pub use story::{story, tell, tells, traces};
 
 use corosensei::{stack::DefaultStack, Coroutine, CoroutineResult, Yielder};
 
@@ -39,6 +39,8 @@ pub struct Config {
     pub preempt: u32,
     /// Contexts and sources have priorities, which change now and then, instead of equal chances.
     pub priorities: bool,
+    /// Whether trace events are enabled.
+    pub traces: bool,
     /// Whether to keep the story.
     pub story: bool,
 }
@@ -122,6 +124,7 @@ thread_local! {
     /// The context of the last step.
     static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
     static TELLS: Cell<bool> = const { Cell::new(false) };
+    static TRACES: Cell<bool> = const { Cell::new(false) };
 }
 
 fn world<R>(f: impl FnOnce(&mut World) -> R) -> R {
@@ -145,6 +148,7 @@ pub fn begin(config: &Config) {
         }
     });
     TELLS.set(config.story);
+    TRACES.set(config.traces);
     LEFT.set(0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The story of a run: what its contexts and devices have done.
+//! The story of a run: what its contexts and devices have done. Trace events are no part of it.
 
-use super::{current, world, TELLS};
+use super::{current, world, TELLS, TRACES};
 
 /// The lines of a story that are kept.
 const LINES: usize = 4000;
@@ -10,6 +10,11 @@ const LINES: usize = 4000;
 /// Whether the story is kept.
 pub fn tells() -> bool {
     TELLS.get()
+}
+
+/// Whether trace events are enabled.
+pub fn traces() -> bool {
+    TRACES.get()
 }
 
 /// Adds a line to the story. Use [`say!`](crate::say).

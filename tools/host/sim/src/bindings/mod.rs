@@ -29,6 +29,7 @@
 //! | `rpc_clock`   | their timeouts                                                     |
 //! | `rpc_pages`   | the memory of these                                                |
 //! | `slots`       | requests for which a transport has room                            |
+//! | `trace`       | trace events                                                       |
 //! | `backchannel` | SUNRPC of backchannel Calls, at both ends                          |
 
 #![allow(
@@ -62,6 +63,7 @@ mod rw;
 mod rw_mr;
 mod slots;
 pub(crate) mod svc;
+mod trace;
 mod types;
 mod verbs;
 pub(crate) mod xprt;
@@ -79,6 +81,7 @@ pub(crate) use rqst::*;
 pub(crate) use rw::*;
 pub(crate) use slots::*;
 pub(crate) use svc::*;
+pub(crate) use trace::*;
 pub(crate) use types::*;
 pub(crate) use verbs::*;
 pub(crate) use xprt::*;

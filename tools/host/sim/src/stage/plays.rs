@@ -155,6 +155,7 @@ pub fn run(play: &Play, seed: u64, story: bool) -> Result<Seen, String> {
         seed,
         preempt: [0, 200, 20, 5][(seed % 4) as usize],
         priorities: seed / 4 % 3 == 0,
+        traces: seed / 12 % 2 != 0,
         story,
     };
     let result = (play.run)(&config);
