@@ -17,6 +17,8 @@ extern crate kernel as pin_init;
 
 #[path = "bindings.rs"]
 mod bindings;
+#[path = "client/mod.rs"]
+mod client;
 #[path = "engine/mod.rs"]
 mod engine;
 #[allow(special_module_name, reason = "the files say crate::lib")]

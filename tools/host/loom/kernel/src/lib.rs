@@ -69,6 +69,9 @@ pub mod prelude {
     /// `EINVAL`.
     pub const EINVAL: Error = Error::Invalid;
 
+    /// The flags of allocations that must not sleep.
+    pub const GFP_NOWAIT: Flags = Flags;
+
     /// A result with the kernel's error type.
     pub type Result<T = (), E = Error> = ::core::result::Result<T, E>;
 

@@ -5,6 +5,7 @@
 mod device;
 pub(crate) mod endpoint;
 mod mr;
+pub(crate) mod receiver;
 mod requester;
 
 use std::marker::PhantomData;
@@ -12,6 +13,10 @@ use std::ptr;
 
 pub(crate) use endpoint::send_queue::Permit;
 pub(crate) use endpoint::send_queue::SendQueue;
+pub(crate) use receiver::Endpoint;
+pub(crate) use receiver::EndpointOps;
+pub(crate) use receiver::RecvBatch;
+pub(crate) use receiver::RecvBuf;
 
 /// Posts a chain of as many work requests as the permit is for. Returns how many.
 pub(crate) fn post(permit: Permit<'_>, queue: &SendQueue) -> u32 {
