@@ -26,10 +26,11 @@ rule_test_age() {
 	local tree commit i git
 	tree=$(mktemp -d)
 	git=(git -C "$tree" -c user.name=a -c user.email=b)
-	mkdir -p "$tree"/{rust,tools,selftests}
+	mkdir -p "$tree"/{rust,tools/test,selftests}
 	cp -r Documentation README.md "$tree"
 	cp -r tools/results "$tree/tools"
 	cp selftests/suites "$tree/selftests"
+	cp tools/test/plan "$tree/tools/test"
 	"${git[@]}" init -q
 	echo 0 >"$tree/rust/a.rs"
 	"${git[@]}" add rust && "${git[@]}" commit -q -m 0
