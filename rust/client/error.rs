@@ -17,8 +17,8 @@ use super::{
 ///
 /// RDMA_ERROR bypasses SUNRPC and uses the preallocated control Sends. There are twice as many as
 /// backchannel Calls may be outstanding, because a control Send becomes idle a little later than
-/// the peer sees the error. Without an idle control Send the Call is dropped; only a server that
-/// ignores its credits notices this.
+/// the peer sees the error. Without an idle control Send the Call is dropped: the server ignores
+/// its credits, or the device is late with the completions of earlier errors.
 #[cold]
 pub(super) fn send_error(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], error: &ErrorReply) {
     let ctx = worker.context();
