@@ -26,7 +26,7 @@ namespace_has_no_device() {
 	[ "$(module_kind)" = c ] ||
 		log_since_mark | grep "cannot connect to $SERVER4:$BED_PORT: no RDMA device" ||
 		fail "the log does not say why"
-	on_client mount -t nfs -o vers=4.2,proto=tcp "$SERVER4:$EXPORT" "$MNT"
+	nfs_mount 4.2 tcp
 }
 
 # A client in the namespace of the devices uses them.

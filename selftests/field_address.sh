@@ -96,16 +96,11 @@ referral_to() {
 	mount --bind "$EXPORT/referral" "$EXPORT/referral"
 	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20051 "*:$referred"
 	exportfs -o rw,insecure,no_subtree_check,fsid=20052 "*:$EXPORT/referral"
-	nfs_mount_tcp
+	nfs_mount 4.2 tcp
 	# rpc.mountd would make no referral of an address that this machine has. As it would write to
 	# nfsd: until when, flags as above, anonymous user and group, fsid.
 	echo "* $EXPORT/referral 2147483647 9222 65534 65534 20052 fsloc 1 $1 $referred 1" \
 		>/proc/net/rpc/nfsd.export/channel
-}
-
-nfs_mount_tcp() {
-	mkdir -p "$MNT"
-	on_client mount -t nfs -o vers=4.2,proto=tcp "$SERVER4:$EXPORT" "$MNT"
 }
 
 # referral_is_followed LIMIT: follows the referral, by TCP, within so many milliseconds.

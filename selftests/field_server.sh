@@ -34,11 +34,7 @@ need_listeners() {
 		fail "not $2 listeners of $1: $(xargs </proc/fs/nfsd/portlist)"
 }
 
-mount_tcp() {
-	mkdir -p "$MNT-tcp"
-	on_client mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,actimeo=0,"$1" \
-		"$SERVER4:$EXPORT" "$MNT-tcp"
-}
+mount_tcp() { nfs_mount_at "$MNT-tcp" 3 tcp actimeo=0 "$1"; }
 
 # Listeners of both transports come in any order, before and after the threads, and go with the
 # last thread, while an NFSv3 client is under load. In every tenth round the server's device is away

@@ -3,7 +3,7 @@
 #
 # Mounts and unmounts on the client.
 
-# nfs_mount VERSION PROTO [OPTION...]: mounts the export on $MNT. PROTO is rdma or rdma6.
+# nfs_mount VERSION PROTO [OPTION...]: mounts the export on $MNT. PROTO is rdma, rdma6 or tcp.
 nfs_mount() {
 	nfs_mount_at "$MNT" "$@"
 }
@@ -13,10 +13,11 @@ nfs_mount_at() {
 	shift 3
 
 	case $proto in
-	rdma)	server=$SERVER4 ;;
-	rdma6)	server="[$SERVER6]" ;;
+	rdma)	server=$SERVER4 options=port=$BED_PORT, ;;
+	rdma6)	server="[$SERVER6]" options=port=$BED_PORT, ;;
+	tcp)	server=$SERVER4 options='' ;;
 	esac
-	options="vers=$version,proto=$proto,port=$BED_PORT"
+	options+="vers=$version,proto=$proto"
 	# The client's namespace has no statd, and mountd is reached over TCP.
 	[ "$version" != 3 ] || options+=",nolock,mountproto=${proto/rdma/tcp}"
 	# In a network namespace other than the initial one, ENETUNREACH is fatal by default. The
