@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Trace events, which nobody reads.
+//! Trace events, whose arguments are evaluated and dropped.
 
 macro_rules! trace {
     ($event:ident($($arg:expr),* $(,)?)) => {{

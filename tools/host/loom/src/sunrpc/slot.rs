@@ -41,6 +41,17 @@ fn give_up(slot: &SlotState<Payload>) -> bool {
     true
 }
 
+/// Threads in which a Reply arrives and a disconnect takes the Call back.
+fn reply_and_disconnect(
+    slot: &Arc<SlotState<Payload>>,
+) -> (thread::JoinHandle<bool>, thread::JoinHandle<bool>) {
+    let (answered, given_up) = (slot.clone(), slot.clone());
+    (
+        thread::spawn(move || answer(&answered)),
+        thread::spawn(move || give_up(&given_up)),
+    )
+}
+
 /// A sender commits a Call while two Replies to it arrive. Law: at most one is matched, the Call is
 /// done if one is and sent if not, and accesses to what is in flight are ordered.
 #[test]
@@ -71,14 +82,7 @@ fn call_is_sent_again_behind_the_disconnect() {
         let slot = slot();
         // SAFETY: The slot is idle, and no other thread sends.
         unsafe { slot.commit(Payload::new(0)) };
-        let reply = {
-            let slot = slot.clone();
-            thread::spawn(move || answer(&slot))
-        };
-        let disconnect = {
-            let slot = slot.clone();
-            thread::spawn(move || give_up(&slot))
-        };
+        let (reply, disconnect) = reply_and_disconnect(&slot);
         let again = slot.is_idle();
         if again {
             // SAFETY: The slot is idle, and no other thread sends.
@@ -164,14 +168,7 @@ fn slot_of_an_abandoned_call_is_used_again() {
         let slot = slot();
         // SAFETY: The slot is idle, and no other thread sends.
         unsafe { slot.commit(Payload::new(0)) };
-        let reply = {
-            let slot = slot.clone();
-            thread::spawn(move || answer(&slot))
-        };
-        let disconnect = {
-            let slot = slot.clone();
-            thread::spawn(move || give_up(&slot))
-        };
+        let (reply, disconnect) = reply_and_disconnect(&slot);
         // `buf_free`.
         let abandoned = slot.is_sent() && give_up(&slot);
         // SAFETY: This thread is the task, which owns the slot.
