@@ -8,6 +8,7 @@ import files
 REPORTS = files.DIRECTORY.parent / "field.toml"
 PLAN = files.DIRECTORY.parents[1] / "tools" / "test" / "plan"
 
+
 def reports():
     return tomllib.loads(REPORTS.read_text())["report"]
 
