@@ -4,7 +4,8 @@
 
 .DEFAULT_GOAL := all
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
-.PHONY: test-package test-package-guest interop mutants sim coverage check bench profile probe docs nfsrdma shell kernels clean help
+.PHONY: test-package test-package-guest interop mutants sim coverage check bench profile probe docs
+.PHONY: nfsrdma shell kernels clean help
 .PHONY: environment kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
