@@ -80,7 +80,8 @@ package_installs() {
 	local said
 
 	stand_in >/dev/null || fail "the stand-in cannot be installed"
-	dpkg -i "rpcrdma-rust"_*.deb "$package"_*.deb || fail "the package cannot be installed"
+	dpkg -i "rpcrdma-rust"_*.deb "rpcrdma-rust-tools"_*.deb "$package"_*.deb ||
+		fail "the package cannot be installed"
 	[ "$(modinfo -n rpcrdma)" = "$updates/rpcrdma.ko" ] || fail "modprobe would load $(modinfo -n rpcrdma)"
 	loaded c
 	said=$(rpcrdma-check "$release") && fail "rpcrdma-check ignores that the C module is still loaded"
@@ -110,6 +111,8 @@ commands_of_the_document_show_the_connection() {
 	nfs_server_up /export && nfs_mount /export /mnt vers=4.2 || fail "mount failed"
 	trap 'umount /mnt && nfs_server_down' EXIT
 	show_the_connection /mnt
+	nfsrdma explain /mnt || fail "nfsrdma finds a fault"
+	nfsrdma status | grep ' /mnt .* 1 of 1 ' || fail "$(nfsrdma status)"
 }
 
 # The rule of the package, and that of nfs-utils, apply /etc/sysctl.d to the module when it is
@@ -164,8 +167,8 @@ c_module_back_after_removal() {
 }
 
 nothing_left_after_purge() {
-	dpkg --purge "$package" rpcrdma-rust || fail "the purge failed"
-	find / -xdev -name '*rpcrdma*' -not -path '/packages/*' -not -path '/staging/*' \
+	dpkg --purge "$package" rpcrdma-rust-tools rpcrdma-rust || fail "the purge failed"
+	find / -xdev '(' -name '*rpcrdma*' -o -name 'nfsrdma*' ')' -not -path '/packages/*' -not -path '/staging/*' \
 		-not -path '/proc/*' -not -path '/sys/*' -not -path '/vm/*' \
 		-not -path '/var/lib/dpkg/*' -not -path '*/kernel/net/*' | tee /tmp/left
 	[ ! -s /tmp/left ] || fail "files are left"
