@@ -24,14 +24,19 @@ connections() {
 		'ls -d /sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma 2>/dev/null' || :
 }
 
-# sysfs_write FILE WORD: writes to a file of a connection, if it still exists. A write may wait for
-# the transport lock without being woken, as in reconnect().
+# sysfs_try FILE WORD: writes to a file of a connection, if it still exists. Fails if the write took
+# three seconds. Such a write may have had its effect.
+sysfs_try() {
+	with_client_sysfs timeout --foreground -s KILL 3 sh -c "[ ! -e $1 ] || echo $2 >$1"
+}
+
+# sysfs_write FILE WORD: repeats that, since a write may wait for the transport lock without being
+# woken, as in reconnect().
 sysfs_write() {
 	local _
 
 	for _ in {1..30}; do
-		! with_client_sysfs timeout --foreground -s KILL 3 \
-			sh -c "[ ! -e $1 ] || echo $2 >$1" || return 0
+		! sysfs_try "$1" "$2" || return 0
 	done
 	fail "cannot write $2 to $1"
 }
@@ -39,14 +44,15 @@ sysfs_write() {
 # Adds eight connections to those of the mount. Sets added to their directories. SUNRPC sends over
 # all connections of a mount if it had more than one to begin with.
 connections_add() {
-	local first switch
+	local first switch _
 
 	first=$(connections)
 	switch=$(dirname "$(head -n 1 <<<"$first")")
-	for _ in {1..8}; do
-		sysfs_write "$switch/add_xprt" 1
+	for _ in {1..60}; do
+		mapfile -t added < <(connections | grep -vxF "$first")
+		[ ${#added[@]} -lt 8 ] || break
+		sysfs_try "$switch/add_xprt" 1 || :
 	done
-	mapfile -t added < <(connections | grep -vxF "$first")
 	[ ${#added[@]} -eq 8 ] || fail "${#added[@]} connections were added"
 }
 
