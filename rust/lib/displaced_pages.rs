@@ -15,7 +15,7 @@ use super::pages::{
 };
 
 /// The pages of a Call: either its own, or second references to pages in the slots for its Reply.
-/// One allocation serves both.
+/// One array serves both.
 ///
 /// # Invariants
 ///
@@ -26,17 +26,16 @@ pub(crate) struct CtxtPages {
     noted: bool,
 }
 
-impl From<PageArray> for CtxtPages {
-    fn from(pages: PageArray) -> Self {
+impl CtxtPages {
+    /// No pages, and no memory for them.
+    pub(crate) const fn new() -> Self {
         // INVARIANT: I1: not noted.
         Self {
-            pages,
+            pages: PageArray::new(),
             noted: false,
         }
     }
-}
 
-impl CtxtPages {
     /// The Call's own pages. Puts the references to the pages of the Reply.
     #[inline]
     pub(crate) fn own(&mut self) -> &mut PageArray {
@@ -47,11 +46,13 @@ impl CtxtPages {
     }
 
     /// Takes references to the pages in `slots`: up to the first slot that is empty or whose page
-    /// has other references, and as many as there is room for. Releases all pages that were here
+    /// has other references, and as many as there is memory for. Releases all pages that were here
     /// before.
     #[inline]
     pub(crate) fn note(&mut self, slots: &[PageSlot]) {
         self.release();
+        // Without memory, no page is noted, and nfsd frees those that it displaces.
+        let _ = self.pages.make_room(slots.len());
         // INVARIANT: I1: `add_unshared` takes no others, and there were none.
         self.pages.add_unshared(slots);
         self.noted = true;
@@ -82,6 +83,6 @@ impl CtxtPages {
     pub(crate) fn release(&mut self) {
         // INVARIANT: I1: there are no pages.
         self.noted = false;
-        self.pages.release();
+        self.pages.release_and_trim();
     }
 }

@@ -25,6 +25,10 @@ use crate::bindings::{
     page, //
 };
 
+/// The pages of a READ or WRITE of 128 KiB. An array that was longer is allocated again: that costs
+/// little beside its pages, and each buffer of each connection has an array.
+const KEPT: usize = 32;
+
 /// A run of bytes in a [`PageArray`], counted as if its pages were one buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -103,12 +107,11 @@ impl PageSlot {
     }
 }
 
-/// An array of owned pages with a fixed capacity.
+/// An array of owned pages. Only [`Self::make_room`] makes it longer.
 ///
 /// # Invariants
 ///
 /// - I1: The array owns one reference to each of its pages.
-/// - I2: The capacity of `pages` never changes.
 pub(crate) struct PageArray {
     pages: KVec<NonNull<page>>,
 }
@@ -129,6 +132,40 @@ impl PageArray {
         Ok(Self {
             pages: KVec::with_capacity(capacity, GFP_KERNEL)?,
         })
+    }
+
+    /// Creates an empty array without room.
+    pub(crate) const fn new() -> Self {
+        // INVARIANT: I1: there are no pages.
+        Self { pages: KVec::new() }
+    }
+
+    /// Makes room for `count` pages in all.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    #[inline]
+    pub(crate) fn make_room(&mut self, count: usize) -> Result {
+        if count > self.pages.capacity() {
+            self.grow(count)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn grow(&mut self, count: usize) -> Result {
+        let more = count.saturating_sub(self.pages.len());
+        Ok(self.pages.reserve(more, GFP_KERNEL)?)
+    }
+
+    /// Puts the references to all pages, and frees the memory of an array longer than [`KEPT`].
+    #[inline]
+    pub(crate) fn release_and_trim(&mut self) {
+        self.release();
+        if self.pages.capacity() > KEPT {
+            self.pages = KVec::new();
+        }
     }
 
     /// The number of pages.

@@ -216,12 +216,11 @@ fn make(
     xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
     let opened = open_queues(ep, terms, device, xprt.max_payload())?;
 
-    let pages = xprt.max_pages();
     let ctx = ep.context();
     let recv_queue = &ctx.recv_queue;
-    recv_queue.stock(ep, &mut terms.limits, pages, |limits| {
+    recv_queue.stock(ep, &mut terms.limits, |limits| {
         let send = limits.send_size.min(peer.receive_size);
-        let sizes = message_sizes(send, limits, &opened, pages);
+        let sizes = message_sizes(send, limits, &opened);
         ctx.sender.stock(ep, &sizes)
     })?;
     recv_queue.set_limits(&terms.limits);
@@ -332,11 +331,10 @@ fn open_queues(
     }
 }
 
-/// Sizes of a Send of up to `send` bytes, or of `pages` pages.
-fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths, pages: usize) -> MessageSizes {
+/// Sizes of a Send of up to `send` bytes.
+fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths) -> MessageSizes {
     MessageSizes {
         buffer: send as usize,
-        pages,
         sges: opened.send_sge.min(limits.sges),
     }
 }
@@ -356,7 +354,7 @@ fn open_ep(
     let pages = xprt.max_pages();
     let entries = limits.send_entries(opened);
     ctx.sender.open(
-        message_sizes(agreement.send, limits, opened, pages),
+        message_sizes(agreement.send, limits, opened),
         entries,
         limits.unadmitted_entries(entries),
     );

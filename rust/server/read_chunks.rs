@@ -180,7 +180,7 @@ fn take_pages(
     len: u32,
 ) -> Result<(), NotServed> {
     let pages = len.div_ceil(PAGE_SIZE as u32) as usize;
-    let taken = rqst.take_pages(pages, reads.page_sink(), &conn.spare.calls);
+    let taken = rqst.take_pages(pages, reads.page_sink(pages)?, &conn.spare.calls);
     if taken < pages {
         trace!(svcrdma_page_overrun_err(
             conn.ep.recv_cid(serial),

@@ -74,9 +74,9 @@ impl RecvQueue {
         self.batch.store(limits.batch, Relaxed);
     }
 
-    /// Allocates the buffers, for messages of the size in `limits` and Calls of `pages` pages.
-    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations, and
-    /// contiguous space for their mapping: if these fail, `limits` shrink.
+    /// Allocates the buffers, for messages of the size in `limits`. `make_ctxt` allocates the first
+    /// Send context. Long messages need high-order allocations, and contiguous space for their
+    /// mapping: if these fail, `limits` shrink.
     ///
     /// # Errors
     ///
@@ -85,13 +85,12 @@ impl RecvQueue {
         &self,
         ep: &Endpoint<C>,
         limits: &mut Limits,
-        pages: usize,
         make_ctxt: impl Fn(&Limits) -> Result,
     ) -> Result {
         let pd = ep.pd().ok_or(EINVAL)?;
         loop {
             let made = (0..limits.buffers()).try_for_each(|number| {
-                let ctxt = RecvCtxt::new(pages, Call::new(number))?;
+                let ctxt = RecvCtxt::new(Call::new(number));
                 let size = limits.receive_size as usize;
                 self.idle.put(RecvBuf::new(pd, size, ctxt, GFP_KERNEL)?);
                 Ok(())

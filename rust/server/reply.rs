@@ -219,11 +219,12 @@ fn copy_reply(
             end += span.len as usize;
         }
     }
+    let pages = ctxt.page_sink(reply.pages())?;
     let body = if is_written_from_first(plan, reply.body()) {
-        reply.move_into(ctxt.page_sink())?
+        reply.move_into(pages)?
     } else {
         let spare = &conn.spare.replies;
-        let (body, displaced) = reply.move_rest_into(ctxt.page_sink(), recorded, spare)?;
+        let (body, displaced) = reply.move_rest_into(pages, recorded, spare)?;
         // Few Replies change this flag, which other threads read: avoid dirtying its cache line.
         if plan.has_writes() && conn.displaces.load(Relaxed) != displaced {
             conn.displaces.store(displaced, Relaxed);
@@ -255,7 +256,8 @@ fn map_reply(
     plan: &Plan<'_>,
     reply: Located<'_>,
 ) -> Result<usize, NotServed> {
-    let body = reply.move_into(ctxt.page_sink())?;
+    let pages = ctxt.page_sink(reply.pages())?;
+    let body = reply.move_into(pages)?;
     add_writes(conn, ctxt, &body, plan)?;
     let header = write_header(
         conn,
@@ -312,7 +314,8 @@ fn move_body(
     plan: &Plan<'_>,
     reply: Located<'_>,
 ) -> Result<Body, NotServed> {
-    let body = reply.move_into(ctxt.page_sink())?;
+    let pages = ctxt.page_sink(reply.pages())?;
+    let body = reply.move_into(pages)?;
     add_writes(conn, ctxt, &body, plan)?;
     Ok(body)
 }

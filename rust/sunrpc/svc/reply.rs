@@ -209,6 +209,12 @@ impl Located<'_> {
         &self.body
     }
 
+    /// The number of pages.
+    #[inline]
+    pub(crate) fn pages(&self) -> usize {
+        self.count
+    }
+
     /// The slots with the Reply.
     #[inline]
     fn slots(&self) -> &[PageSlot] {

@@ -80,8 +80,6 @@ pub(crate) struct SenderSizes {
 pub(crate) struct MessageSizes {
     /// Bytes of the buffer, for the header and copied payload.
     pub(crate) buffer: usize,
-    /// Pages that a message can own.
-    pub(crate) pages: usize,
     /// Scatter/gather elements of a Send.
     pub(crate) sges: u32,
 }

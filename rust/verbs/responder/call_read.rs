@@ -56,18 +56,14 @@ pub(crate) struct RecvCtxt<S> {
 }
 
 impl<S> RecvCtxt<S> {
-    /// Allocates a context with room for `pages` pages.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn new(pages: usize, call: S) -> Result<Self> {
+    /// Creates a context without pages.
+    pub(crate) const fn new(call: S) -> Self {
         // INVARIANT: I1: there are no transfers.
-        Ok(Self {
-            pages: PageArray::with_capacity(pages)?.into(),
+        Self {
+            pages: CtxtPages::new(),
             rw_chain: RwChain::new(Direction::FromDevice),
             call,
-        })
+        }
     }
 
     /// The pages.
@@ -130,10 +126,15 @@ pub(crate) struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    /// Adds pages.
+    /// Adds pages, `count` in all.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     #[inline]
-    pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
-        self.pages.sink()
+    pub(crate) fn page_sink(&mut self, count: usize) -> Result<PageSink<'_>> {
+        self.pages.make_room(count)?;
+        Ok(self.pages.sink())
     }
 
     /// Adds a Read of `sink.len` bytes at `from`.

@@ -151,7 +151,7 @@ impl SendCtxt {
             sges,
             buffer,
             rw_chain: RwChain::new(Direction::ToDevice),
-            pages: PageArray::with_capacity(sizes.pages)?,
+            pages: PageArray::new(),
         })))
     }
 
@@ -161,10 +161,15 @@ impl SendCtxt {
         self.0.buffer.as_mut_slice()
     }
 
-    /// Adds pages.
+    /// Adds pages, `count` in all.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     #[inline]
-    pub(crate) fn page_sink(&mut self) -> PageSink<'_> {
-        self.0.pages.sink()
+    pub(crate) fn page_sink(&mut self, count: usize) -> Result<PageSink<'_>> {
+        self.0.pages.make_room(count)?;
+        Ok(self.0.pages.sink())
     }
 
     /// Adds a Write of `from` to `to`, in front of the Send.
@@ -269,7 +274,7 @@ impl SendCtxt {
         if !inner.rw_chain.is_empty() {
             return false;
         }
-        inner.pages.release();
+        inner.pages.release_and_trim();
         true
     }
 }
