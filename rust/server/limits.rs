@@ -222,8 +222,13 @@ impl Limits {
         self.buffers().saturating_add(self.backchannel)
     }
 
+    /// Receives that can be posted.
+    pub(super) fn posted(&self) -> u32 {
+        self.receives + self.batch
+    }
+
     /// Receive buffers: as many as can be posted, and one for each Call in progress.
     pub(super) fn buffers(&self) -> u32 {
-        self.receives + self.batch + self.credits
+        self.posted() + self.credits
     }
 }

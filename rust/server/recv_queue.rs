@@ -51,6 +51,12 @@ pub(super) struct RecvQueue {
     batch: Atomic<u32>,
     /// Receives that are posted. Written by the accepting thread, and then by the receive worker.
     posted: Atomic<u32>,
+    /// Buffers that exist. Written as `posted` is.
+    made: Atomic<u32>,
+    /// Buffers that may exist.
+    most: Atomic<u32>,
+    /// The size of a buffer, in bytes.
+    size: Atomic<u32>,
     /// For each buffer, when its Call has arrived, in jiffies, or 0.
     arrivals: SetOnce<KVec<Atomic<u64>>>,
     #[pin]
@@ -63,6 +69,9 @@ impl RecvQueue {
             needed: Atomic::new(0),
             batch: Atomic::new(0),
             posted: Atomic::new(0),
+            made: Atomic::new(0),
+            most: Atomic::new(0),
+            size: Atomic::new(0),
             arrivals: SetOnce::new(),
             idle <- Pool::new(),
         })
@@ -72,11 +81,14 @@ impl RecvQueue {
     pub(super) fn set_limits(&self, limits: &Limits) {
         self.needed.store(limits.receives, Relaxed);
         self.batch.store(limits.batch, Relaxed);
+        self.made.store(limits.posted(), Relaxed);
+        self.most.store(limits.buffers(), Relaxed);
+        self.size.store(limits.receive_size, Relaxed);
     }
 
-    /// Allocates the buffers, for messages of the size in `limits`. `make_ctxt` allocates the first
-    /// Send context. Long messages need high-order allocations, and contiguous space for their
-    /// mapping: if these fail, `limits` shrink.
+    /// Allocates the buffers that can be posted, for messages of the size in `limits`. `make_ctxt`
+    /// allocates the first Send context. Long messages need high-order allocations, and contiguous
+    /// space for their mapping: if these fail, `limits` shrink.
     ///
     /// # Errors
     ///
@@ -89,7 +101,7 @@ impl RecvQueue {
     ) -> Result {
         let pd = ep.pd().ok_or(EINVAL)?;
         loop {
-            let made = (0..limits.buffers()).try_for_each(|number| {
+            let made = (0..limits.posted()).try_for_each(|number| {
                 let ctxt = RecvCtxt::new(Call::new(number));
                 let size = limits.receive_size as usize;
                 self.idle.put(RecvBuf::new(pd, size, ctxt, GFP_KERNEL)?);
@@ -107,6 +119,21 @@ impl RecvQueue {
         }
         self.arrivals.populate(arrivals);
         Ok(())
+    }
+
+    /// Allocates another buffer, since nfsd has those that are not posted. `None` if there is one
+    /// for each Call in progress, or no memory. A client that stays within its credits then still
+    /// finds a Receive, because more are posted than it has credits.
+    #[cold]
+    fn another<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Option<Buffer> {
+        let number = self.made.load(Relaxed);
+        if number >= self.most.load(Relaxed) {
+            return None;
+        }
+        let (size, ctxt) = (self.size.load(Relaxed), RecvCtxt::new(Call::new(number)));
+        let buffer = RecvBuf::new(ep.pd()?, size as usize, ctxt, GFP_NOWAIT).ok()?;
+        self.made.store(number + 1, Relaxed);
+        Some(buffer)
     }
 
     /// A message has arrived.
@@ -160,8 +187,8 @@ impl RecvQueue {
     ///
     /// That of `ib_post_recv()`: the Receive Queue has failed. `ENOSPC` if no Receive is left, and
     /// no buffer: the client has sent far more than it was granted (RFC 8166 Section 3.3.1), since
-    /// there are more buffers than messages that it may send and Calls in progress. No completion
-    /// would post a Receive any more.
+    /// more Receives were posted than messages that it may send. No completion would post a Receive
+    /// any more.
     #[inline]
     pub(super) fn refill<C: EndpointOps<RecvData = RecvCtxt<Call>>>(
         &self,
@@ -175,7 +202,10 @@ impl RecvQueue {
         }
         let mut batch = RecvBatch::new();
         let mut idle = self.idle.get_many(count as usize);
-        while let Some(buffer) = idle.pop() {
+        while batch.len() < count as usize {
+            let Some(buffer) = idle.pop().or_else(|| self.another(ep)) else {
+                break;
+            };
             trace!(svcrdma_post_recv(ep.recv_cid(buffer.serial())));
             batch.push(buffer);
         }
