@@ -114,6 +114,8 @@ SECTIONS = {
                          "column says MiB."),
     "bench-backchannel": ("Cost of a backchannel without Calls", "``tools/bench/backchannel`` "
                           "(:doc:`operating`). Instructions per operation of 4 KiB."),
+    "bench-memory": ("Memory of connections", "``tools/bench/memory``. KiB of one connection at each "
+                     "end: slabs, vmalloc() and per-CPU memory, what the device allocates included."),
     "restart": ("Writers after a restart of their server", "``tools/bench/restart``: the server is "
                 "away for so many seconds. Times in ms from the return of the listener until the "
                 "writers, one for each mount, go on: the least, the median and the longest. "
