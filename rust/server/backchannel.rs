@@ -15,6 +15,7 @@ use crate::{
     sunrpc::{
         svc::{
             BackchannelAnswer,
+            Grant,
             Receiving,
             SendError, //
         },
@@ -62,16 +63,22 @@ fn write_call(ctxt: &mut SendCtxt, xid: u32, credits: u32, call: &XdrBuf) -> Opt
     Some(end)
 }
 
-/// Hands the answer to a Call, and its credits, to SUNRPC. `false` if no Call `xid` is outstanding:
-/// then the credits are ignored as well, because nothing tells what they are for.
+/// Hands the answer to a Call, and its credits, to SUNRPC. It is message number `message` of the
+/// connection. `false` if no Call `xid` is outstanding: then the credits are ignored as well,
+/// because nothing tells what they are for.
 pub(super) fn receive_reply(
     conn: &Connection,
     rqst: &Receiving<'_, Connection>,
+    message: u64,
     xid: u32,
     credits: u32,
     answer: BackchannelAnswer<'_>,
 ) -> bool {
     let mut window = Window::FRESH;
     window.grant(credits, conn.backchannel);
-    rqst.complete_backchannel(xid, window.granted(), answer)
+    let grant = Grant {
+        window: window.granted(),
+        message,
+    };
+    rqst.complete_backchannel(xid, grant, answer)
 }

@@ -37,7 +37,9 @@ pub(super) const MAX_RESULTS: usize = 16;
 pub(super) struct Call {
     /// The number of the buffer, below that of the connection's buffers.
     pub(super) number: u32,
-    /// Length of the received message.
+    /// The number of the received message, in the order of arrival, from 1 on.
+    pub(super) message: u64,
+    /// Its length.
     pub(super) len: usize,
     /// The handle that the message has invalidated.
     pub(super) invalidated: Option<Invalidated>,

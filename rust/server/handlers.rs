@@ -136,7 +136,9 @@ impl EndpointOps for ServerEp {
         counters.messages.add(1);
         counters.bytes.add(len as u64);
         ctx.recv_queue.arrived(&buffer);
+        let message = counters.messages.get();
         let call = &mut buffer.user_mut().call;
+        call.message = message;
         call.len = len;
         call.invalidated = invalidated;
         let mut incoming = ctx.incoming.lock();

@@ -164,26 +164,29 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
     let len = buffer.user().call.len;
     let serial = buffer.serial();
     let (bytes, ctxt) = buffer.split(len);
+    let message = ctxt.call.message;
     let invalidated = ctxt.call.invalidated.take();
     match inbound::from_client(bytes, conn.extensions) {
         Ok(FromClient::Done { xid }) => release::done(&conn.ep, xid, invalidated),
         // Only RDMA_DONE may invalidate. Any other message may have invalidated the handle of any
         // exposed Reply.
         _ if invalidated.is_some() => conn.ep.context().close(CloseReason::UnexpectedInvalidation),
-        Ok(FromClient::Call(message)) => {
-            let start = len - message.payload.map_or(0, <[u8]>::len);
-            traces::call(&conn.ep, serial, bytes, start, &message.chunks);
-            return begin_call(conn, rqst, &message, ctxt, start..len);
+        Ok(FromClient::Call(call)) => {
+            let start = len - call.payload.map_or(0, <[u8]>::len);
+            traces::call(&conn.ep, serial, bytes, start, &call.chunks);
+            return begin_call(conn, rqst, &call, ctxt, start..len);
         }
-        Ok(FromClient::BackchannelReply(message)) => {
-            let answer = BackchannelAnswer::Reply(message.payload.unwrap_or(&[]));
-            if !backchannel::receive_reply(conn, rqst, message.xid, message.credits, answer) {
+        Ok(FromClient::BackchannelReply(reply)) => {
+            let answer = BackchannelAnswer::Reply(reply.payload.unwrap_or(&[]));
+            let (xid, credits) = (reply.xid, reply.credits);
+            if !backchannel::receive_reply(conn, rqst, message, xid, credits, answer) {
                 traces::dropped(&conn.ep, serial, bytes);
             }
         }
         Ok(FromClient::BackchannelError(refused)) => {
             let answer = BackchannelAnswer::Refused;
-            if !backchannel::receive_reply(conn, rqst, refused.xid, refused.credits, answer) {
+            let (xid, credits) = (refused.xid, refused.credits);
+            if !backchannel::receive_reply(conn, rqst, message, xid, credits, answer) {
                 traces::dropped(&conn.ep, serial, bytes);
             }
         }

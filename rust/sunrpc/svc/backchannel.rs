@@ -66,6 +66,8 @@ pub(super) struct Private {
     pub(super) connection: XprtHandle,
     /// The credits of Calls whose RPC ended before their Reply.
     pub(super) credits: Arc<Credits<BackchannelXprt>>,
+    /// The number of the message that has set the window. Accessed with `transport_lock`.
+    pub(super) granted_by: Atomic<u64>,
 }
 
 // SAFETY: A `Backchannel` is `repr(C)`, and starts with an `XprtBase`.

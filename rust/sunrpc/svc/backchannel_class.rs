@@ -20,6 +20,7 @@ use kernel::{
 
 use crate::{
     bindings,
+    lib::sync::Atomic,
     sunrpc::{
         class::{
             Class,
@@ -157,6 +158,7 @@ fn create<L: Listener>(
             Private {
                 connection,
                 credits,
+                granted_by: Atomic::new(0),
             },
         );
     }

@@ -16,7 +16,10 @@ use crate::{
     bindings,
     sunrpc::{
         locked_rqst::QueuedRqst,
-        xprt_ref::XprtRef, //
+        xprt_ref::{
+            LockedXprt,
+            XprtRef, //
+        }, //
     }, //
 };
 
@@ -35,13 +38,22 @@ pub(crate) enum BackchannelAnswer<'a> {
     Refused,
 }
 
+/// The credits of an answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Grant {
+    /// How many Calls may be outstanding.
+    pub(crate) window: u32,
+    /// The number of the message, in the order of arrival on the connection, from 1 on.
+    pub(crate) message: u64,
+}
+
 impl<C: Types> Receiving<'_, C> {
-    /// Completes the backchannel Call `xid`, and sets the window to `window` outstanding Calls.
+    /// Completes the backchannel Call `xid`, and sets the window, unless a later message has.
     /// `false` if there is no such Call. A Call whose RPC has ended still exists until then.
     pub(crate) fn complete_backchannel(
         &self,
         xid: u32,
-        window: u32,
+        grant: Grant,
         answer: BackchannelAnswer<'_>,
     ) -> bool {
         let _rcu = rcu::read_lock();
@@ -54,42 +66,51 @@ impl<C: Types> Receiving<'_, C> {
         // SAFETY: On connections of this module only `link` stores a transport, so it is a
         // `Backchannel`. `destroy` clears the word and waits for an RCU grace period before it
         // takes the private part, so `_rcu` keeps that, and the memory.
-        let (xprt, credits) = unsafe { (XprtRef::new(raw), &Private::from_raw(raw).credits) };
+        let (xprt, private) = unsafe { (XprtRef::new(raw), Private::from_raw(raw)) };
         {
             // The lock is held until the Call is completed: two threads may have answers with the
             // same XID, and the second one must find no Call.
             let locked = xprt.lock_queue();
             if let Some(rqst) = locked.lookup(xid) {
-                complete(rqst, window, answer);
+                complete(private, rqst, grant, answer);
                 return true;
             }
         }
-        let is_held = credits.is_held(xid);
+        let is_held = private.credits.is_held(xid);
         if is_held {
-            xprt.lock().set_window(window);
-            credits.release(xid);
+            set_window(private, &xprt.lock(), grant);
+            private.credits.release(xid);
         }
         is_held
     }
 }
 
 /// Completes a Call.
-fn complete(rqst: QueuedRqst<'_>, window: u32, answer: BackchannelAnswer<'_>) {
+fn complete(private: &Private, rqst: QueuedRqst<'_>, grant: Grant, answer: BackchannelAnswer<'_>) {
     // A task that gives up its request takes `queue_lock` if the request is in a queue or pinned.
     // `wake` removes the request from the queue, so the pin must keep request and task until it is
     // done.
     rqst.pin();
     // The credit comes first, since the completion lets another Call be sent.
-    release_credit(rqst, window);
+    release_credit(private, rqst, grant);
     wake(rqst, answer);
     // SAFETY: Pinned above.
     unsafe { rqst.unpin() };
 }
 
+/// Sets the window. Two threads may have an answer each, and the later message counts.
+fn set_window(private: &Private, locked: &LockedXprt<'_>, grant: Grant) {
+    // `transport_lock` is held.
+    if grant.message > private.granted_by.load(Relaxed) {
+        private.granted_by.store(grant.message, Relaxed);
+        locked.set_window(grant.window);
+    }
+}
+
 /// Releases the credit of an answered Call, and sets the window.
-fn release_credit(rqst: QueuedRqst<'_>, window: u32) {
+fn release_credit(private: &Private, rqst: QueuedRqst<'_>, grant: Grant) {
     let locked = rqst.xprt().lock();
-    locked.set_window(window);
+    set_window(private, &locked, grant);
     // `release_request` waits until the request is unpinned.
     rqst.set_answered();
     // SAFETY: `rqst` keeps its task, and `transport_lock` is held.

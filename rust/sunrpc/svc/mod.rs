@@ -54,7 +54,10 @@ pub(crate) use super::error::SendError;
 pub(crate) use accepting::Accepting;
 pub(crate) use backchannel::BackchannelLimits;
 pub(crate) use backchannel_class::BackchannelRegistration;
-pub(crate) use backchannel_reply::BackchannelAnswer;
+pub(crate) use backchannel_reply::{
+    BackchannelAnswer,
+    Grant, //
+};
 pub(crate) use class::ClassRegistration;
 pub(crate) use handle::XprtHandle;
 pub(crate) use reply::{
