@@ -15,7 +15,6 @@ use crate::{
     trace::trace,
     verbs::{
         ConnParam,
-        CtrlSendPool,
         Endpoint,
         MrRefresh,
         RequestSender, //
@@ -178,8 +177,8 @@ fn make_sender(
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
     let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
     ep.context().mr_refresh.populate(refresh);
-    let ctrl_sends = CtrlSendPool::new(ep, limits.ctrl_sends(), MIN_LEN)?;
-    ep.context().ctrl_sends.populate(ctrl_sends);
+    let (sends, calls) = (limits.ctrl_sends(), limits.backchannel);
+    ep.context().errors.open(ep, sends, calls)?;
     Ok(sender)
 }
 

@@ -11,6 +11,7 @@ use kernel::{
 use crate::{
     lib::{
         bvec::BVec,
+        ring::Ring,
         sync::SetOnce, //
     },
     sunrpc::xprt::Claimed,
@@ -94,72 +95,21 @@ impl Done {
 /// No RDMA_DONE can be sent: the connection has to be closed.
 pub(super) struct Lost;
 
-/// A ring of RDMA_DONEs. The order matters for fairness only: the server keeps the pages of each
-/// Reply until the RDMA_DONE for this Reply arrives.
-struct DoneRing {
-    ring: KVVec<Done>,
-    first: usize,
-    count: usize,
-}
-
-impl DoneRing {
-    /// An empty ring with as many entries as `ring`.
-    const fn new(ring: KVVec<Done>) -> Self {
-        Self {
-            ring,
-            first: 0,
-            count: 0,
-        }
-    }
-
-    /// Appends `done`; `false` if the ring is full.
-    fn push(&mut self, done: Done) -> bool {
-        let end = self.index(self.count);
-        let full = self.count == self.ring.len();
-        match self.ring.get_mut(end) {
-            Some(entry) if !full => {
-                *entry = done;
-                self.count += 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The oldest entry.
-    fn first(&self) -> Option<Done> {
-        let first = self.ring.get(self.first).copied();
-        first.filter(|_| self.count > 0)
-    }
-
-    /// Removes the oldest entry, if any.
-    fn pop(&mut self) {
-        if self.count > 0 {
-            self.first = self.index(1);
-            self.count -= 1;
-        }
-    }
-
-    /// The index of the entry `distance` behind the oldest one.
-    fn index(&self, distance: usize) -> usize {
-        let index = self.first + distance;
-        index.checked_sub(self.ring.len()).unwrap_or(index)
-    }
-}
-
 /// The RDMA_DONEs of one connection.
 #[pin_data]
 pub(super) struct Dones {
     sends: SetOnce<CtrlSendPool>,
     #[pin]
-    waiting: SpinLock<DoneRing>,
+    /// The order matters for fairness only: the server keeps the pages of each Reply until the
+    /// RDMA_DONE for this Reply arrives.
+    waiting: SpinLock<Ring<Done>>,
 }
 
 impl Dones {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             sends: SetOnce::new(),
-            waiting <- new_spinlock!(DoneRing::new(KVVec::new()), "Dones::waiting"),
+            waiting <- new_spinlock!(Ring::new(KVVec::new()), "Dones::waiting"),
         })
     }
 
@@ -167,7 +117,7 @@ impl Dones {
     pub(super) fn open<C: Requester>(&self, ep: &Endpoint<C>, sends: u32, calls: u32) -> Result {
         let none = Done { xid: 0, handle: 0 };
         let ring = KVVec::from_elem(none, calls as usize, GFP_KERNEL)?;
-        *self.waiting.lock() = DoneRing::new(ring);
+        *self.waiting.lock() = Ring::new(ring);
         self.sends
             .populate(CtrlSendPool::new(ep, sends, FIXED_LEN)?);
         Ok(())
@@ -222,7 +172,7 @@ impl Dones {
                 }
                 Ok(CtrlPost::NotPosted) => return Ok(()),
                 Err(_) => {
-                    waiting.count = 0;
+                    waiting.clear();
                     return Err(Lost);
                 }
             }

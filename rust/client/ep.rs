@@ -31,12 +31,12 @@ use crate::{
         }, //
     },
     verbs::{
-        CtrlSendPool,
         Endpoint,
         MrRefresh,
         RecvWorker,
         ReplyReads, //
-    }, //
+    },
+    wire::ErrorReply, //
 };
 
 use super::{
@@ -51,6 +51,7 @@ use super::{
         Dones,
         ReplyRead, //
     },
+    error_queue::Errors,
     limits::Limits,
     recv_queue::RecvQueue,
     shared::{
@@ -72,8 +73,9 @@ pub(super) struct ClientEp {
     /// The window that SUNRPC was given: no larger than the number of posted Receives allows.
     /// Written by the receive worker only.
     told_window: Atomic<u32>,
-    /// Preallocated Sends of the receive worker, for RDMA_ERROR.
-    pub(super) ctrl_sends: SetOnce<CtrlSendPool>,
+    /// RDMA_ERRORs that answer backchannel Calls.
+    #[pin]
+    pub(super) errors: Errors,
     /// Inline threshold from the server, in bytes. Set when the peer accepts.
     inline_receive: Atomic<u32>,
     /// The server has sent private data. Set when the peer accepts.
@@ -108,7 +110,7 @@ impl ClientEp {
             recv_queue: RecvQueue::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
             told_window: Atomic::new(Window::FRESH.granted()),
-            ctrl_sends: SetOnce::new(),
+            errors <- Errors::new(),
             inline_receive: Atomic::new(0),
             private_data: Atomic::new(false),
             pulled_replies: Atomic::new(false),
@@ -233,6 +235,22 @@ impl ClientEp {
         let (credits, invalidate) = self.done_terms();
         if self.dones.send_next(ep, credits, invalidate).is_err() {
             self.force_disconnect(CloseReason::DonesExceeded);
+        }
+    }
+
+    /// Sends an RDMA_ERROR, or queues it until a control Send is idle.
+    pub(super) fn send_error(&self, ep: &Endpoint<Self>, error: &ErrorReply) {
+        let credits = self.limits().backchannel;
+        if self.errors.send(ep, error, credits).is_err() {
+            self.force_disconnect(CloseReason::PostFailed);
+        }
+    }
+
+    /// A control Send is idle again: sends the RDMA_ERRORs that are queued.
+    pub(super) fn send_next_errors(&self, ep: &Endpoint<Self>) {
+        let credits = self.limits().backchannel;
+        if self.errors.send_next(ep, credits).is_err() {
+            self.force_disconnect(CloseReason::PostFailed);
         }
     }
 

@@ -161,7 +161,10 @@ impl Requester for ClientEp {
     fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
         let ctx = worker.context();
         match status {
-            WcStatus::Success => ctx.send_next_dones(worker),
+            WcStatus::Success => {
+                ctx.send_next_errors(worker);
+                ctx.send_next_dones(worker);
+            }
             _ => ctx.force_disconnect(status.into()),
         }
     }

@@ -20,6 +20,7 @@
 //! | `answer`          | answered RPCs whose memory is not fenced yet        | receive and send worker  |
 //! | `inflight`        | memory that an outstanding Call exposes             | RPC task, receive worker |
 //! | `dones`           | RDMA_DONEs, sent or queued                          | receive and send worker  |
+//! | `error_queue`     | RDMA_ERRORs, sent or queued                         | receive and send worker  |
 //! | `connect_wait`    | wait of the connect worker for CM events            | connect worker, CM       |
 //! | `ep`              | state of one connection                             | any                      |
 //! | `state`           | text of a transport's file                          | a task that reads it     |
@@ -42,7 +43,8 @@
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
 //!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
 //! * `Dones::waiting`, then `Pool::taken` or `InDoubt::list`: an RDMA_DONE that is queued takes an
-//!   idle control Send, whose post may fail.
+//!   idle control Send, whose post may fail;
+//! * `Errors::waiting`, then the same.
 //!
 //! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
 
@@ -58,6 +60,7 @@ mod connect_wait;
 mod dones;
 mod ep;
 mod error;
+mod error_queue;
 mod handlers;
 mod inflight;
 mod limits;

@@ -10,6 +10,7 @@
 //! | `llist_box`       | boxes for such lists                                        |
 //! | `grow_list`       | a list that only grows                                      |
 //! | `pool`            | pools of idle objects                                       |
+//! | `ring`            | a queue of limited length                                   |
 //! | `bvec`            | a run of bytes within a page                                |
 //! | `pages`           | owned pages                                                 |
 //! | `displaced_pages` | pages that NFSD displaces from a request                    |
@@ -47,6 +48,7 @@ pub(crate) mod memalloc;
 pub(crate) mod pages;
 pub(crate) mod pool;
 pub(crate) mod ratelimit;
+pub(crate) mod ring;
 mod set_once;
 pub(crate) mod sockaddr;
 pub(crate) mod sync;
