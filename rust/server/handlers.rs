@@ -211,7 +211,9 @@ impl Responder for ServerEp {
         slot: usize,
         status: WcStatus,
     ) {
-        worker.context().counters.send.exposed.add(1);
+        let counters = &worker.context().counters.send;
+        counters.exposed.add(1);
+        counters.inline_bytes.add(sent.len());
         release::sent(worker, slot, sent);
         made_room(worker, status);
     }

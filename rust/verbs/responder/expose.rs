@@ -213,6 +213,11 @@ impl SentExposing {
         self.0.unmap(ep);
     }
 
+    /// The bytes of the message.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len()
+    }
+
     /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
     ///
     /// # Errors

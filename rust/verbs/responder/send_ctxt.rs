@@ -250,6 +250,13 @@ impl SendCtxt {
         self.0.pages.len()
     }
 
+    /// The bytes of the message, once it is posted.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        let lengths = self.0.sges.iter().map(|sge| u64::from(sge.length));
+        lengths.fold(0, u64::saturating_add)
+    }
+
     /// Whether the message was allocated for this endpoint.
     #[inline]
     pub(super) fn is_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
@@ -298,8 +305,7 @@ impl Sent {
     /// The bytes of the message.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
-        let lengths = self.0 .0.sges.iter().map(|sge| u64::from(sge.length));
-        lengths.fold(0, u64::saturating_add)
+        self.0.len()
     }
 
     /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
