@@ -85,13 +85,14 @@ pub(super) fn send_reply(
     if message.len() as usize + header > conn.limits.send as usize {
         return Err(SendError::TooBig);
     }
-    compose::append_body(
+    let body = compose::append_body(
         shared,
         &mut builder,
         message,
         CallPlan::Inline { pull_up: true },
         header,
     )?;
+    shared.stats.send.inline_bytes.add((header + body) as u64);
     let ready = builder.finish(reply.xid(), MrList::none());
     ready
         .post_plain(&conn.ep)

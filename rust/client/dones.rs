@@ -11,6 +11,7 @@ use kernel::{
 use crate::{
     lib::{
         bvec::BVec,
+        counter::AtomicCounter,
         ring::Ring,
         sync::SetOnce, //
     },
@@ -123,7 +124,8 @@ impl Dones {
         Ok(())
     }
 
-    /// Sends `done` with these `credits`, or queues it until a control Send is idle.
+    /// Sends `done` with these `credits`, or queues it until a control Send is idle. Adds what is
+    /// sent to `bytes`.
     ///
     /// # Errors
     ///
@@ -135,12 +137,13 @@ impl Dones {
         done: Done,
         credits: u32,
         invalidate: bool,
+        bytes: &AtomicCounter,
     ) -> Result<(), Lost> {
         let queued = self.waiting.lock().push(done);
         if !queued {
             return Err(Lost);
         }
-        self.send_next(ep, credits, invalidate)
+        self.send_next(ep, credits, invalidate, bytes)
     }
 
     /// Sends queued RDMA_DONEs while control Sends are idle.
@@ -153,6 +156,7 @@ impl Dones {
         ep: &Endpoint<C>,
         credits: u32,
         invalidate: bool,
+        bytes: &AtomicCounter,
     ) -> Result<(), Lost> {
         let Some(sends) = self.sends.as_ref() else {
             return Ok(());
@@ -168,6 +172,7 @@ impl Dones {
             match sent {
                 Ok(CtrlPost::Posted) => {
                     waiting.pop();
+                    bytes.add(FIXED_LEN as u64);
                     tunables::DONES.inc();
                 }
                 Ok(CtrlPost::NotPosted) => return Ok(()),

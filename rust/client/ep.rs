@@ -225,7 +225,12 @@ impl ClientEp {
     /// Sends `done`, or queues it until a control Send is idle.
     pub(super) fn send_done(&self, ep: &Endpoint<Self>, done: Done) {
         let (credits, invalidate) = self.done_terms();
-        if self.dones.send(ep, done, credits, invalidate).is_err() {
+        let bytes = &self.shared.stats.control_bytes;
+        if self
+            .dones
+            .send(ep, done, credits, invalidate, bytes)
+            .is_err()
+        {
             self.force_disconnect(CloseReason::DonesExceeded);
         }
     }
@@ -233,7 +238,12 @@ impl ClientEp {
     /// A control Send is idle again: sends the RDMA_DONEs that are queued.
     pub(super) fn send_next_dones(&self, ep: &Endpoint<Self>) {
         let (credits, invalidate) = self.done_terms();
-        if self.dones.send_next(ep, credits, invalidate).is_err() {
+        let bytes = &self.shared.stats.control_bytes;
+        if self
+            .dones
+            .send_next(ep, credits, invalidate, bytes)
+            .is_err()
+        {
             self.force_disconnect(CloseReason::DonesExceeded);
         }
     }
@@ -241,7 +251,8 @@ impl ClientEp {
     /// Sends an RDMA_ERROR, or queues it until a control Send is idle.
     pub(super) fn send_error(&self, ep: &Endpoint<Self>, error: &ErrorReply) {
         let credits = self.limits().backchannel;
-        if self.errors.send(ep, error, credits).is_err() {
+        let bytes = &self.shared.stats.control_bytes;
+        if self.errors.send(ep, error, credits, bytes).is_err() {
             self.force_disconnect(CloseReason::PostFailed);
         }
     }
@@ -249,7 +260,8 @@ impl ClientEp {
     /// A control Send is idle again: sends the RDMA_ERRORs that are queued.
     pub(super) fn send_next_errors(&self, ep: &Endpoint<Self>) {
         let credits = self.limits().backchannel;
-        if self.errors.send_next(ep, credits).is_err() {
+        let bytes = &self.shared.stats.control_bytes;
+        if self.errors.send_next(ep, credits, bytes).is_err() {
             self.force_disconnect(CloseReason::PostFailed);
         }
     }

@@ -10,6 +10,7 @@ use kernel::{
 
 use crate::{
     lib::{
+        counter::AtomicCounter,
         ring::Ring,
         sync::SetOnce, //
     },
@@ -51,8 +52,9 @@ impl Errors {
         Ok(())
     }
 
-    /// Sends `error` with these `credits`, or queues it until a control Send is idle. A server that
-    /// has more Calls outstanding than it may gets no answer to some of them.
+    /// Sends `error` with these `credits`, or queues it until a control Send is idle. Adds what is
+    /// sent to `bytes`. A server that has more Calls outstanding than it may gets no answer to some
+    /// of them.
     ///
     /// # Errors
     ///
@@ -62,9 +64,10 @@ impl Errors {
         ep: &Endpoint<C>,
         error: &ErrorReply,
         credits: u32,
+        bytes: &AtomicCounter,
     ) -> Result {
         self.waiting.lock().push(*error);
-        self.send_next(ep, credits)
+        self.send_next(ep, credits, bytes)
     }
 
     /// Sends queued RDMA_ERRORs while control Sends are idle.
@@ -72,7 +75,12 @@ impl Errors {
     /// # Errors
     ///
     /// As for [`Self::send`].
-    pub(super) fn send_next<C: Requester>(&self, ep: &Endpoint<C>, credits: u32) -> Result {
+    pub(super) fn send_next<C: Requester>(
+        &self,
+        ep: &Endpoint<C>,
+        credits: u32,
+        bytes: &AtomicCounter,
+    ) -> Result {
         let Some(sends) = self.sends.as_ref() else {
             return Ok(());
         };
@@ -81,7 +89,10 @@ impl Errors {
         let mut waiting = self.waiting.lock();
         while let Some(error) = waiting.first() {
             match sends.send(ep, None, |buf| error.encode(credits, buf).ok()) {
-                Ok(CtrlPost::Posted) => waiting.pop(),
+                Ok(CtrlPost::Posted) => {
+                    waiting.pop();
+                    bytes.add(error.error.message_len() as u64);
+                }
                 Ok(CtrlPost::NotPosted) => return Ok(()),
                 Err(failed) => {
                     waiting.clear();

@@ -107,7 +107,10 @@ fn show_counters(shared: &XprtShared, lines: &mut Lines) -> fmt::Result {
     lines.value("calls_write", send.calls_write.get())?;
     lines.value("calls_reply_chunk", send.calls_reply_chunk.get())?;
     lines.value("replies_pulled", stats.pulled.get())?;
-    let inline = send.inline_bytes.get().wrapping_add(stats.received.get());
+    let sent = [send.inline_bytes.get(), stats.control_bytes.get()];
+    let inline = sent
+        .into_iter()
+        .fold(stats.received.get(), u64::wrapping_add);
     lines.value("inline_bytes", inline)?;
     lines.value("read_bytes", send.read_bytes.get())?;
     lines.value("written_bytes", stats.written.get())?;

@@ -81,8 +81,10 @@ pub(super) struct Stats {
     pub(super) mrs_made: AtomicCounter,
     /// MRs invalidated by LOCAL_INV.
     pub(super) local_invalidations: AtomicCounter,
-    /// Backchannel Calls. `mountstats` does not show these.
+    /// Backchannel Calls. `mountstats` does not show these, nor the next.
     pub(super) backchannel_calls: AtomicCounter,
+    /// Bytes of RDMA_ERRORs and RDMA_DONEs.
+    pub(super) control_bytes: AtomicCounter,
 }
 
 impl Stats {
@@ -99,6 +101,7 @@ impl Stats {
             mrs_made: AtomicCounter::new(),
             local_invalidations: AtomicCounter::new(),
             backchannel_calls: AtomicCounter::new(),
+            control_bytes: AtomicCounter::new(),
         }
     }
 
