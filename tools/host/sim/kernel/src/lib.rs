@@ -5,6 +5,7 @@
 //! | file          | what                                                              |
 //! |---------------|-------------------------------------------------------------------|
 //! | `sched`       | contexts of execution, and the clock                              |
+//! | `scopes`      | what a context must not do for a while                            |
 //! | `story`       | the story of a run                                                |
 //! | `module_code` | which contexts execute code of the module                         |
 //! | `chance`      | the choices of a run: by a seed, or by a list                     |

@@ -25,6 +25,11 @@ pub fn might_sleep(what: &str) {
 
 /// A lock is about to be taken.
 pub(crate) fn take(lock: usize, class: &'static str, spins: bool) {
+    if !sched::may_lock(class) {
+        sched::fail(format_args!(
+            "{class} is taken by a task that must not wait for others"
+        ));
+    }
     let held = sched::with_held(|held| {
         let others: Vec<Held> = held.clone();
         held.push(Held { lock, class, spins });

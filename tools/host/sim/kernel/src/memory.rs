@@ -17,6 +17,9 @@ struct Live {
     what: &'static str,
 }
 
+/// What memory is filled with when it is freed.
+const POISON: u8 = 0x6b;
+
 /// Is told of each range that is freed.
 pub type FreeHook = fn(usize, usize, &'static str);
 
@@ -76,6 +79,10 @@ pub fn forget(addr: usize, size: usize) -> Option<Layout> {
     if let Some(hook) = HOOK.get() {
         hook(addr, live.layout.size(), live.what);
     }
+    // Who still reads it finds no pointer and no plausible number.
+    let memory = std::ptr::with_exposed_provenance_mut::<u8>(addr);
+    // SAFETY: The memory is still there, and what was in it was dropped or moved.
+    unsafe { memory.write_bytes(POISON, live.layout.size()) };
     Some(live.layout)
 }
 

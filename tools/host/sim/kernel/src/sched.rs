@@ -14,12 +14,16 @@ use std::rc::Rc;
 pub use crate::chance::{below, one_in, random};
 use crate::{chance, say};
 pub use module_code::{in_module_code, module_code, synchronize_tasks};
+pub(crate) use scopes::{may_lock, no_sleep_reason};
+pub use scopes::{no_sleep, only_locks};
 pub use story::{story, tell, tells, traces};
 
 use corosensei::{stack::DefaultStack, Coroutine, CoroutineResult, Yielder};
 
 #[path = "module_code.rs"]
 mod module_code;
+#[path = "scopes.rs"]
+mod scopes;
 #[path = "story.rs"]
 mod story;
 
@@ -41,6 +45,8 @@ pub struct Config {
     pub priorities: bool,
     /// Whether trace events are enabled.
     pub traces: bool,
+    /// Whether a task reads the files of debugfs.
+    pub reads: bool,
     /// Whether to keep the story.
     pub story: bool,
 }
@@ -94,6 +100,8 @@ struct Context {
     held: Vec<Held>,
     /// Why it must not sleep, beside the locks that it holds.
     no_sleep: Vec<&'static str>,
+    /// The only classes of locks that it may take, if any may be wrong.
+    only_locks: Option<&'static [&'static str]>,
     timed_out: bool,
     /// How deep it is in code of the module.
     in_module: usize,
@@ -209,32 +217,6 @@ pub(crate) fn current() -> Option<usize> {
 
 pub(crate) fn with_held<R>(f: impl FnOnce(&mut Vec<Held>) -> R) -> Option<R> {
     current().map(|id| world(|w| f(&mut w.contexts[id].held)))
-}
-
-pub(crate) fn no_sleep_reason() -> Option<String> {
-    let id = current()?;
-    world(|w| {
-        let context = &w.contexts[id];
-        let lock = context.held.iter().find(|held| held.spins);
-        match (lock, context.no_sleep.last()) {
-            (Some(held), _) => Some(format!("with the spinlock {} held", held.class)),
-            (None, Some(why)) => Some((*why).to_owned()),
-            (None, None) => None,
-        }
-    })
-}
-
-/// Calls `f` in a scope in which the context must not sleep, for this reason.
-pub fn no_sleep<R>(why: &'static str, f: impl FnOnce() -> R) -> R {
-    let id = current();
-    if let Some(id) = id {
-        world(|w| w.contexts[id].no_sleep.push(why));
-    }
-    let result = f();
-    if let Some(id) = id {
-        world(|w| w.contexts[id].no_sleep.pop());
-    }
-    result
 }
 
 fn suspend() {
@@ -392,6 +374,7 @@ fn new_context() -> usize {
             yielder: core::ptr::null(),
             held: Vec::new(),
             no_sleep: Vec::new(),
+            only_locks: None,
             timed_out: false,
             in_module: 0,
             sleeps: 0,

@@ -133,6 +133,11 @@ pub(crate) fn hostile_address() -> __kernel_sockaddr_storage {
 
 const HOSTILE: u8 = 3;
 
+/// The address of the end that connects, with this queue pair.
+pub(super) fn address_of(qp: u32) -> __kernel_sockaddr_storage {
+    address(2 + (qp % 100) as u8, 1000 + (qp % 60_000) as u16)
+}
+
 /// Whether these are the bytes of [`hostile_address`].
 pub(super) fn is_hostile(addr: &__kernel_sockaddr_storage) -> bool {
     // SAFETY: Both are 128 bytes, any of which are valid.
@@ -419,7 +424,6 @@ unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) 
         id.other = Some(from);
         id.other_qp = Some(qp);
     });
-    let host = 2 + (qp % 100) as u8;
     let mut event = rdma_cm_event {
         event: rdma_cm_event_type_RDMA_CM_EVENT_CONNECT_REQUEST,
         ..Default::default()
@@ -429,7 +433,7 @@ unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) 
         (*new).device = device();
         (*new).port_num = 1;
         (*new).route.addr.src_addr = server_address();
-        (*new).route.addr.dst_addr = address(host, 1000 + (qp % 60_000) as u16);
+        (*new).route.addr.dst_addr = address_of(qp);
         // The CM reports both values from this end's view.
         let mut seen = raw_param(param);
         seen.responder_resources = param.initiator_depth;

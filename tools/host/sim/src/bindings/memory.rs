@@ -329,35 +329,6 @@ pub(crate) unsafe extern "C" fn rpc_ntop(
     count
 }
 
-pub(crate) unsafe extern "C" fn rpcrdma_debugfs_create_dir(
-    _name: *const c_char,
-    _parent: *mut dentry,
-) -> *mut dentry {
-    core::ptr::null_mut()
-}
-
-pub(crate) unsafe extern "C" fn rpcrdma_debugfs_create_file(
-    _name: *const c_char,
-    _mode: umode_t,
-    _parent: *mut dentry,
-    _data: *mut c_void,
-    _fops: *const debugfs_short_fops,
-) -> *mut dentry {
-    core::ptr::null_mut()
-}
-
-pub(crate) unsafe extern "C" fn rpcrdma_debugfs_remove(_dentry: *mut dentry) {}
-
-pub(crate) unsafe extern "C" fn simple_read_from_buffer(
-    _to: *mut c_void,
-    _count: usize,
-    _ppos: *mut loff_t,
-    _from: *const c_void,
-    _available: usize,
-) -> isize {
-    0
-}
-
 pub(crate) unsafe extern "C" fn proc_dointvec_minmax(
     _table: *const ctl_table,
     _write: c_int,

@@ -20,6 +20,7 @@
 //! | `rw`          | `rdma_rw_ctx_*()`                                                  |
 //! | `rw_mr`       | the same over iWARP, where the sink of a Read is registered        |
 //! | `iwarp_law`   | what only iWARP asks for                                           |
+//! | `books`       | what the stand-ins know of connections                             |
 //! | `cm`          | the connection manager                                             |
 //! | `rdma_cm`     | `rdma_*()`                                                         |
 //! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
@@ -43,8 +44,10 @@
 
 mod arena;
 pub(crate) mod backchannel;
+pub(crate) mod books;
 pub(crate) mod cm;
 mod credit_law;
+pub(crate) mod debugfs;
 pub(crate) mod dma;
 pub(crate) mod fabric;
 pub(crate) mod fabric_peer;
@@ -70,6 +73,7 @@ pub(crate) mod xprt;
 
 pub(crate) use backchannel::*;
 pub(crate) use cm::*;
+pub(crate) use debugfs::*;
 pub(crate) use dma::*;
 pub(crate) use fabric::*;
 pub(crate) use fabric_peer::*;

@@ -133,6 +133,7 @@ pub(crate) unsafe extern "C" fn rdma_connect(
     param: *mut rdma_conn_param,
 ) -> c_int {
     let (number, qp) = unsafe { ((*id).number, (*(*id).qp).qp_num) };
+    unsafe { (*id).route.addr.src_addr = address_of(qp) };
     let param = unsafe { to_param(param) };
     assert!(
         param.private_data.len() <= 56,

@@ -560,6 +560,20 @@ pub(crate) fn stop() {
     drop(unsafe { Box::from_raw(ptr::<svc_serv>(serv)) });
 }
 
+/// The number of connections that were accepted.
+pub(crate) fn accepted() -> usize {
+    service(|s| s.next)
+}
+
+/// The connection with this number, if SUNRPC has it.
+pub(super) fn numbered(number: &str) -> Option<*mut svc_xprt> {
+    service(|s| {
+        let mut all = s.transports.iter();
+        let is = |xprt: &&usize| s.numbers.get(xprt).is_some_and(|n| n.to_string() == number);
+        all.find(is).map(|xprt| ptr(*xprt))
+    })
+}
+
 /// The connections that SUNRPC has.
 pub(crate) fn connections() -> Vec<usize> {
     service(|s| {

@@ -45,6 +45,7 @@ pub(super) struct Sunrpc {
     pub(super) queues: BTreeMap<usize, Queues>,
     /// The tasks in each wait queue.
     waiting: BTreeMap<usize, VecDeque<usize>>,
+    next_id: u32,
     /// The tasks that have not ended.
     pub(super) tasks: BTreeSet<usize>,
 }
@@ -132,6 +133,10 @@ pub(crate) unsafe extern "C" fn xprt_alloc(
         (*xprt).max_reqs = most;
         (*xprt).xprt_net = net;
         (*xprt).connect_cookie = 7;
+        (*xprt).id = sunrpc(|s| {
+            s.next_id += 1;
+            s.next_id
+        });
         for _ in 0..slots {
             let rqst = rpcrdma_kmalloc_node(size_of::<rpc_rqst>(), GFP_KERNEL, 0);
             if rqst.is_null() {

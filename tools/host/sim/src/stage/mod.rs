@@ -13,12 +13,16 @@
 //! | `hostile_plays`  | the plays with them                                       |
 //! | `illegal_calls`  | a play with a server whose Calls are to be refused        |
 //! | `callbacks`      | backchannel Calls                                         |
+//! | `files`          | readers of the files of debugfs                           |
+//! | `file_laws`      | what these files say                                      |
 //! | `unload`         | a play in which the module is unloaded                    |
 //! | `world`          | loads and unloads the module, and what must be left       |
 //! | `plays`          | the plays                                                 |
 //! | `planted`        | a failure, to be shrunk                                   |
 
 mod callbacks;
+mod file_laws;
+mod files;
 mod hostile;
 mod hostile_client;
 mod hostile_plays;

@@ -15,6 +15,7 @@ use kernel::sched::{self, below, Config};
 mod more_plays;
 
 use super::callbacks::{self, CallbackProgram, Calls};
+use super::files;
 use super::hostile_plays;
 use super::illegal_calls;
 use super::nfsd::{Habits, Nfsd};
@@ -156,6 +157,7 @@ pub fn run(play: &Play, seed: u64, story: bool) -> Result<Seen, String> {
         preempt: [0, 200, 20, 5][(seed % 4) as usize],
         priorities: seed / 4 % 3 == 0,
         traces: seed / 12 % 2 != 0,
+        reads: seed / 24 % 2 != 0,
         story,
     };
     let result = (play.run)(&config);
@@ -296,8 +298,10 @@ fn serve(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String
     if !denied.is_empty() {
         return Err(format!("the server was denied: {denied:?}"));
     }
+    let failed = memory::failed() - failed;
+    files::at_rest(false)?;
     let mut seen = Seen {
-        failed: memory::failed() - failed,
+        failed,
         ..Seen::default()
     };
     for peer in &peers {
@@ -484,6 +488,9 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     if !denied.is_empty() && lost.get() == 0 && !may.fail && !breaks && !gives_up {
         return Err(format!("an end was denied: {denied:?}"));
     }
+    let is_patient = calls.is_none_or(|calls| calls.drops + calls.late + calls.gives_up == 0);
+    let faultless = is_patient && !may.fail && !breaks && !gives_up && faults.signals == 0;
+    files::at_rest(faultless)?;
     let all = clients.take();
     let failures = outcome.as_ref().map_or(0, |outcome| outcome.failures.get());
     let refused = failures + all.iter().map(|client| client.failures.get()).sum::<u64>();

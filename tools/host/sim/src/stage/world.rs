@@ -10,12 +10,17 @@ use kernel::alloc::{flags::GFP_KERNEL, KBox};
 use kernel::sched::{self, Config, Ended};
 use kernel::{memory, ThisModule};
 
+use super::files;
+
 use crate::bindings::cm::CmSteps;
 use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
-use crate::bindings::{backchannel, cm, dma, fabric, hotplug, ib_core, memory as pages, svc, xprt};
+use crate::bindings::{
+    backchannel, cm, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages, svc, xprt,
+};
 use crate::client::Client;
+use crate::debugfs::Tree;
 use crate::server::Server;
 use crate::sunrpc::ExitBarrier;
 use crate::verbs::IbClient;
@@ -25,6 +30,7 @@ struct Module {
     _client: Client,
     _server: Server,
     _devices: Pin<KBox<IbClient>>,
+    _debugfs: Tree,
     _exit_barrier: ExitBarrier,
 }
 
@@ -71,9 +77,11 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     sched::add_source(Rc::new(FabricSteps));
     sched::add_source(Rc::new(CmSteps));
     let (threads, payload) = (world.threads, world.payload);
+    let config = *config;
     let is_started = Rc::new(Cell::new(false));
     let started = is_started.clone();
     sched::spawn("modprobe", move || {
+        let debugfs = Tree::new().expect("the only tree");
         let devices = KBox::pin_init(IbClient::register(), GFP_KERNEL).expect("a registration");
         let server = Server::register(ThisModule::THIS).expect("a registration");
         let client = Client::register(ThisModule::THIS).expect("a registration");
@@ -81,11 +89,13 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
             _client: client,
             _server: server,
             _devices: devices,
+            _debugfs: debugfs,
             _exit_barrier: ExitBarrier::new(),
         }));
         for (file, value) in DEFAULTS.iter().chain(&world.tunables) {
             pages::write_sysctl(file, *value);
         }
+        files::start(&config, &world);
         svc::start(threads, payload, program);
         started.set(true);
     });
@@ -147,6 +157,7 @@ pub(crate) fn is_unloaded() -> bool {
 
 /// Ends a run: stops the server, unloads the module, and looks whether anything is left.
 pub(crate) fn end() -> Result<(), String> {
+    files::stop();
     if svc::runs() {
         stop()?;
     }
@@ -203,6 +214,7 @@ fn left_of_module() -> Vec<String> {
         ("mappings", dma::mappings()),
         ("cm_ids", cm::ids()),
         ("work items", kernel::busy_work_items()),
+        ("files", debug::debugfs_entries()),
         ("transport classes", xprt::classes()),
         ("transport classes of the server", svc::svc_classes()),
         ("clients of the RDMA core", ib_core::has_client().into()),
@@ -230,5 +242,6 @@ pub(crate) fn abandon() {
     cm::abandon();
     svc::abandon();
     backchannel::abandon();
+    debug::forget_debugfs();
     xprt::abandon();
 }
