@@ -248,7 +248,13 @@ fn serve(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String
         ("sunrpc/svc_rdma/remote_invalidation", pick(&[0, 1, 1])),
         ("sunrpc/svc_rdma/max_pulled_pages", pick(&[1, 40, 65_536])),
     ];
-    faults.device.attrs.max_qp_wr = pick(&[48, 200, 16_384]) as i32;
+    // Each Read may need many regions, with three entries each.
+    let least = if faults.device.attrs.max_fast_reg_page_list_len < 4 {
+        200
+    } else {
+        0
+    };
+    faults.device.attrs.max_qp_wr = pick(&[48, 200, 16_384]).max(least) as i32;
     faults.device.attrs.max_send_sge = pick(&[2, 5, 16]) as i32;
     faults.device.attrs.max_sge_rd = pick(&[1, 5, 16]) as i32;
     let world = World {
