@@ -16,6 +16,7 @@ thread_local! {
     static GONE: [Cell<bool>; 2] = const { [Cell::new(false), Cell::new(false)] };
     static USED: Cell<bool> = const { Cell::new(false) };
     static BUSY: Cell<bool> = const { Cell::new(false) };
+    static OPENING: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Whether the device of the server (0) or client (1) is gone.
@@ -42,6 +43,20 @@ fn tell(cm: &mut Cm, event: c_uint, is_told: impl Fn(&Id, *mut ib_device) -> boo
         if is_told(&cm.ids[&number], device) {
             cm.tell(number, event, 0, Param::default());
         }
+    }
+}
+
+/// Has the device go when one in `n` connections is opened on it; none if `n` is 0.
+pub(crate) fn unplug_opening(n: u32) {
+    OPENING.set(n);
+}
+
+/// A connection is opened. It has a reference to the device already.
+pub(super) fn opening(device: *mut ib_device) {
+    if !is_busy() && sched::one_in(OPENING.get()) {
+        unplug(usize::from(device != devices()[0]));
+        let later = sched::now() + sched::below(3_000_000) as u64;
+        while sched::wait_until(AWAY, later) {}
     }
 }
 

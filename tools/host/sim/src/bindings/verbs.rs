@@ -25,6 +25,8 @@ pub(crate) unsafe extern "C" fn __ib_alloc_pd(
     _flags: c_uint,
     _caller: *const c_char,
 ) -> *mut ib_pd {
+    kernel::lockdep::might_sleep("ib_alloc_pd()");
+    hotplug::opening(dev);
     let number = fabric(|f| {
         let number = number(f);
         f.pds.push(number);

@@ -188,6 +188,8 @@ struct Faults {
     /// A device is removed at one in so many looks, and an address moves.
     unplugs: u32,
     moves: u32,
+    /// A device is removed when one in so many connections is opened.
+    openings: u32,
     habits: Habits,
     /// Tunables that are not drawn.
     tunables: Vec<(&'static str, u32)>,
@@ -218,6 +220,7 @@ impl Faults {
             signals: 0,
             unplugs: 0,
             moves: 0,
+            openings: 0,
             habits: Habits::default(),
             tunables: Vec::new(),
         }
@@ -430,6 +433,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     memory::fail_one_in(faults.allocations);
     dma::fail_maps(faults.mappings);
     rqst::kill_answered(faults.signals);
+    hotplug::unplug_opening(faults.openings);
     let failed = memory::failed();
     let loses = faults.unplugs > 0 || faults.moves > 0;
     // A Reply that is read too late is exposed no more.
@@ -479,6 +483,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
         f.device.late = 0;
     });
     rqst::kill_answered(0);
+    hotplug::unplug_opening(0);
     if let Some(program) = &program {
         program.be_well();
     }
