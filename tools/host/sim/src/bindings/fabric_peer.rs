@@ -117,17 +117,6 @@ pub(crate) fn sends_are_stuck() -> bool {
     })
 }
 
-/// Whether the other end has handled the completions of all that it has sent.
-pub(crate) fn other_has_sent(number: u32) -> bool {
-    fabric(|f| {
-        let other = f.qps[&number].other.and_then(|other| f.qps.get(&other));
-        other.is_some_and(|other| {
-            let is_idle = |(cq, _)| !f.cqs[&cq].busy && f.cqs[&cq].queue.is_empty();
-            other.send.is_empty() && other.cqs.is_none_or(is_idle)
-        })
-    })
-}
-
 /// What the other end of a queue pair has exposed: rkey, address and length of each region.
 pub(crate) fn exposed_to(number: u32) -> Vec<(u32, u64, u64)> {
     fabric(|f| {

@@ -32,20 +32,11 @@ struct Link {
     /// Illegal Calls that the client has not answered, and the error that is due.
     illegal: BTreeMap<u32, RdmaError>,
     granted: usize,
-    /// Illegal Calls since the client has seen its answers complete. It has Sends for twice as many
-    /// as it grants, and drops what it cannot answer.
-    recent: usize,
 }
 
 impl Link {
     fn can_call(&self) -> bool {
-        let recent = self.recent < 2 * self.granted || self.is_idle();
-        self.illegal.len() < self.granted && recent
-    }
-
-    /// Whether none of the client's Sends for answers is in use.
-    fn is_idle(&self) -> bool {
-        self.illegal.is_empty() && queue::other_has_sent(self.qp)
+        self.illegal.len() < self.granted
     }
 }
 
@@ -132,10 +123,6 @@ impl Caller {
             message.extend([xid, 0, 2].iter().flat_map(|word| word.to_be_bytes()));
         }
         say!("illegal Call {xid:#x} of form {form}");
-        if link.is_idle() {
-            link.recent = 0;
-        }
-        link.recent += 1;
         link.illegal.insert(xid, error);
         queue::peer_send(link.qp, message, None);
     }
