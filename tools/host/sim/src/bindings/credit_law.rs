@@ -87,13 +87,7 @@ impl Direction {
         let is_completed = |grant: &&Grant| grant.completed.is_some_and(|when| when <= at);
         let last = arrived.clone().filter(is_completed);
         let last = last.map(|grant| grant.arrived).max().unwrap_or(0);
-        // One worker of a client handles one Reply after the other. Two threads of a server may
-        // handle two at a time, and either may be the last.
-        let is_past = |grant: &&Grant| match self.side {
-            Some(Side::Server) => grant.completed.is_some_and(|when| when < last),
-            _ => grant.arrived < last,
-        };
-        let current = arrived.filter(|grant| !is_past(grant));
+        let current = arrived.filter(|grant| grant.arrived >= last);
         current.map(|grant| grant.credits).max().unwrap_or(0).max(1)
     }
 }

@@ -3,7 +3,7 @@
 //! SUNRPC of the server, as in `net/sunrpc/svc_xprt.c`: transports, the queue of those with work,
 //! and what an nfsd thread does with one. What nfsd itself does is [`Program`].
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -52,6 +52,12 @@ struct Service {
 
 thread_local! {
     static SERVICE: RefCell<Service> = RefCell::default();
+    static STANDS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has one in `n` threads stand still for a while when it has taken a message; none if `n` is 0.
+pub(crate) fn stand_still(n: u32) {
+    STANDS.set(n);
 }
 
 fn service<R>(f: impl FnOnce(&mut Service) -> R) -> R {
@@ -69,6 +75,9 @@ pub(crate) fn abandon() {
 
 /// The key that nfsd threads wait for.
 const WORK: usize = 5;
+
+/// A key that nothing wakes.
+const STILL: usize = 19;
 
 fn ptr<T>(address: usize) -> *mut T {
     core::ptr::with_exposed_provenance_mut(address)
@@ -188,6 +197,10 @@ pub(crate) unsafe extern "C" fn svc_xprt_received(xprt: *mut svc_xprt) {
         }
         test_and_change_bit(XPT_BUSY as usize, flags(xprt), false);
         svc_xprt_enqueue(xprt);
+    }
+    if sched::one_in(STANDS.get()) {
+        let later = sched::now() + sched::below(500_000) as u64;
+        while sched::wait_until(STILL, later) {}
     }
 }
 

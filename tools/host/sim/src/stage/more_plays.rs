@@ -23,6 +23,7 @@ pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
         ];
         faults.signals = pick(&[0, 0, 10]);
         faults.device.grants = grants();
+        faults.stands = pick(&[0, 2, 5]);
         faults.idle = below(4) == 0;
         let patient = below(3) == 0;
         faults.calls = Some(Calls {

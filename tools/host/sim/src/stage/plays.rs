@@ -26,8 +26,8 @@ use super::world::{self, World};
 use crate::bindings::fabric::{fabric, Device};
 use crate::bindings::rpc::{Call, Client, Manner};
 use crate::bindings::{
-    dma, end_callbacks, hotplug, rqst, start_callbacks, RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT,
-    RPC_TASK_SOFTCONN,
+    dma, end_callbacks, hotplug, rqst, start_callbacks, svc, RPC_TASK_NO_RETRANS_TIMEOUT,
+    RPC_TASK_SOFT, RPC_TASK_SOFTCONN,
 };
 
 /// What a play has seen.
@@ -190,6 +190,8 @@ struct Faults {
     moves: u32,
     /// A device is removed when one in so many connections is opened.
     openings: u32,
+    /// One in so many nfsd threads stands still when it has taken a message.
+    stands: u32,
     habits: Habits,
     /// Tunables that are not drawn.
     tunables: Vec<(&'static str, u32)>,
@@ -221,6 +223,7 @@ impl Faults {
             unplugs: 0,
             moves: 0,
             openings: 0,
+            stands: 0,
             habits: Habits::default(),
             tunables: Vec::new(),
         }
@@ -434,6 +437,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     dma::fail_maps(faults.mappings);
     rqst::kill_answered(faults.signals);
     hotplug::unplug_opening(faults.openings);
+    svc::stand_still(faults.stands);
     let failed = memory::failed();
     let loses = faults.unplugs > 0 || faults.moves > 0;
     // A Reply that is read too late is exposed no more.
@@ -484,6 +488,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     });
     rqst::kill_answered(0);
     hotplug::unplug_opening(0);
+    svc::stand_still(0);
     if let Some(program) = &program {
         program.be_well();
     }
