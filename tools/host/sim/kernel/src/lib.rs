@@ -16,7 +16,8 @@
 //! | `rwsem`       | reader/writer semaphores                                          |
 //! | `sync`        | locks, condition variables, completions, values set once          |
 //! | `atomic`      | atomic variables                                                  |
-//! | `work`        | work items, in Rust and in C                                      |
+//! | `work`        | work items                                                        |
+//! | `work_c`      | work items, as C has them                                         |
 //! | `types`       | `Opaque`, `ForeignOwnable`                                        |
 //! | `error`       | error codes                                                       |
 //! | `misc`        | time, text, pages, print                                          |
