@@ -24,6 +24,7 @@
 //! | `cm`          | the connection manager                                             |
 //! | `rdma_cm`     | `rdma_*()`                                                         |
 //! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
+//! | `nfsd_rqst`   | the requests of its threads                                        |
 //! | `xprt`        | SUNRPC of the client: transports, windows                          |
 //! | `rqst`        | its requests                                                       |
 //! | `rpc`         | its tasks                                                          |
@@ -57,6 +58,7 @@ pub(crate) mod hotplug;
 pub(crate) mod ib_core;
 mod iwarp_law;
 pub(crate) mod memory;
+mod nfsd_rqst;
 mod rdma_cm;
 pub(crate) mod rpc;
 mod rpc_clock;
