@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use kernel::sched::{self, below, one_in};
 
 use super::hostile;
-use super::peer::{compose, Sent};
+use super::peer_calls::{compose, Sent};
 use super::rpc::Rpc;
 use crate::bindings::cm::{self, End, Message, Param};
 use crate::bindings::fabric::{fabric, PeerEvent};

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use kernel::sched::{self, below, one_in};
 
 use super::hostile;
-use super::peer::register;
+use super::peer_calls::register;
 use super::rpc::Rpc;
 use crate::bindings::cm::{self, End, Message, Param};
 use crate::bindings::fabric::{fabric, PeerEvent};

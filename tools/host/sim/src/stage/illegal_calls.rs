@@ -11,7 +11,7 @@ use kernel::sched::{self, below, Config};
 
 use super::hostile_plays::device;
 use super::nfsd::Nfsd;
-use super::peer::register;
+use super::peer_calls::register;
 use super::plays::{pick, to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};

@@ -7,6 +7,7 @@
 //! | `rpc`            | RPCs: Calls and Replies whose every byte is known         |
 //! | `nfsd`           | the program that the server runs, and its book            |
 //! | `peer`           | a client that speaks the wire protocol, beside the module |
+//! | `peer_calls`     | its Calls                                                 |
 //! | `hostile`        | what peers do that do not keep to the protocol            |
 //! | `hostile_client` | such a client                                             |
 //! | `hostile_server` | such a server                                             |
@@ -30,6 +31,7 @@ mod hostile_server;
 mod illegal_calls;
 mod nfsd;
 mod peer;
+mod peer_calls;
 pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
