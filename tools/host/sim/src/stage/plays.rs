@@ -406,6 +406,7 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
         && faults.unplugs == 0
         && faults.moves == 0
         && faults.device.refuses == 0
+        && faults.device.few_queues == 0
         && faults.kills == 0;
     let calls = faults.calls;
     let program = calls.map(|calls| Rc::new(CallbackProgram::new(calls)));
@@ -442,7 +443,8 @@ fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String>
     let loses = faults.unplugs > 0 || faults.moves > 0;
     // A Reply that is read too late is exposed no more.
     let late = faults.device.late > 0;
-    let breaks = loses || late || faults.manners.breaks_off > 0 || faults.device.refuses > 0;
+    let refuses = faults.device.refuses > 0 || faults.device.few_queues > 0;
+    let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
         callbacks::call(calls, May { fail })
@@ -582,5 +584,6 @@ fn both_ends_lack_memory(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.allocations = pick(&[0, 50, 300]);
         faults.mappings = pick(&[0, 50, 300]);
+        faults.device.few_queues = pick(&[0, 0, 2]);
     })
 }
