@@ -18,6 +18,8 @@
 //! | `file_laws`      | what these files say                                      |
 //! | `unload`         | a play in which the module is unloaded                    |
 //! | `world`          | loads and unloads the module, and what must be left       |
+//! | `serve`          | the world of plays with peers of the stage                |
+//! | `talk`           | the world of plays with clients of the module             |
 //! | `plays`          | the plays                                                 |
 //! | `planted`        | a failure, to be shrunk                                   |
 
@@ -35,5 +37,7 @@ mod peer_calls;
 pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
+mod serve;
+mod talk;
 mod unload;
 mod world;
