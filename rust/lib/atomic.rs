@@ -82,7 +82,7 @@ impl<T: AtomicType> Atomic<T> {
     }
 }
 
-/// Read-modify-write operations are those of the kernel.
+/// Read-modify-write operations are those of the kernel, if `atomic_x86` does not have them.
 impl<T: AtomicType> Deref for Atomic<T> {
     type Target = sync::Atomic<T>;
 

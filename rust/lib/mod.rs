@@ -22,8 +22,9 @@
 //! | `gfp`             | whether an allocation may sleep                             |
 //! | `sockaddr`        | socket addresses and network namespaces                     |
 //! | `atomic`          | loads and stores of atomic variables                        |
+//! | `atomic_x86`      | all other operations on them, for x86                       |
 //! | `set_once`        | a value that is set at most once                            |
-//! | `sync`            | both, by the names that other files use                     |
+//! | `sync`            | these, by the names that other files use                    |
 //! | `counter`         | counters and gauges                                         |
 //! | `ratelimit`       | the rate limit of log messages                              |
 //! | `clock`           | times of events                                             |
@@ -31,6 +32,8 @@
 
 #[cfg(CONFIG_64BIT)]
 mod atomic;
+#[cfg(all(CONFIG_X86_64, not(any(CONFIG_KASAN, CONFIG_KCSAN))))]
+mod atomic_x86;
 pub(crate) mod barrier;
 pub(crate) mod bvec;
 pub(crate) mod clock;
