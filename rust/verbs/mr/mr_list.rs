@@ -17,8 +17,11 @@
 
 use core::{
     marker::PhantomData,
-    mem,
-    ptr::NonNull, //
+    mem::ManuallyDrop,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 use kernel::sync::Arc;
@@ -230,12 +233,10 @@ impl<S: State, W> MrList<S, W> {
 
     /// Takes the MRs out of `self`, which is not dropped.
     #[inline]
-    fn into_parts(mut self) -> (Option<Arc<MrPool<W>>>, MrChain<W>) {
-        // INVARIANT: What is left and dropped here has no MRs.
-        (
-            self.pool.take(),
-            mem::replace(&mut self.chain, MrChain::new()),
-        )
+    fn into_parts(self) -> (Option<Arc<MrPool<W>>>, MrChain<W>) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: Both are moved out once, since `this` is neither dropped nor used again.
+        unsafe { (ptr::read(&this.pool), ptr::read(&this.chain)) }
     }
 }
 
