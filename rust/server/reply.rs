@@ -210,14 +210,12 @@ fn copy_reply(
     )?;
     let mut end = header;
     for (offset, length) in plan.runs() {
-        for span in reply.body().spans(offset, length) {
-            // The buffer is as long as the longest message that may be sent.
-            let rest = ctxt.buffer_mut().get_mut(end..);
-            if !rest.is_some_and(|rest| reply.read(span, rest)) {
-                return Err(NotServed::Lost);
-            }
-            end += span.len as usize;
+        // The buffer is as long as the longest message that may be sent.
+        let rest = ctxt.buffer_mut().get_mut(end..);
+        if !rest.is_some_and(|rest| reply.read(offset, length, rest)) {
+            return Err(NotServed::Lost);
         }
+        end += length as usize;
     }
     let pages = ctxt.page_sink(reply.pages())?;
     let body = if is_written_from_first(plan, reply.body()) {

@@ -67,7 +67,14 @@ impl Body {
     /// Whether any of the `len` bytes from `offset` on are in the first page.
     #[inline]
     pub(crate) fn is_in_first(&self, offset: u32, len: u32) -> bool {
-        self.spans(offset, len).any(|span| span.start < PAGE)
+        let end = offset.saturating_add(len);
+        let mut at: u32 = 0;
+        self.parts.iter().any(|part| {
+            let begin = at;
+            at = begin.saturating_add(part.len);
+            let skip = offset.saturating_sub(begin);
+            offset.max(begin) < end.min(at) && part.start.saturating_add(skip) < PAGE
+        })
     }
 
     /// The end of the bytes in the first page.
@@ -230,10 +237,30 @@ impl Located<'_> {
         self.rqst.respages_mut().get_mut(..count).unwrap_or(&mut [])
     }
 
-    /// Copies `span` to the start of `target`; `false` if either is too short.
+    /// Copies the `len` bytes of the Reply from `offset` on to the start of `target`; `false` if
+    /// either is too short.
     #[inline]
-    pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {
-        read_slots(self.slots(), span, target)
+    pub(crate) fn read(&self, offset: u32, len: u32, target: &mut [u8]) -> bool {
+        let [head, ..] = self.body.parts;
+        // The bytes that are not in a Write chunk are in the head as a rule.
+        if offset.checked_add(len).is_some_and(|end| end <= head.len) {
+            read_slots(self.slots(), head.part(offset, len), target)
+        } else {
+            self.read_parts(offset, len, target)
+        }
+    }
+
+    #[inline(never)]
+    fn read_parts(&self, offset: u32, len: u32, mut target: &mut [u8]) -> bool {
+        let mut left = len;
+        for span in self.body.spans(offset, len) {
+            if !read_slots(self.slots(), span, target) {
+                return false;
+            }
+            target = target.get_mut(span.len as usize..).unwrap_or_default();
+            left -= span.len;
+        }
+        left == 0
     }
 
     /// Moves the pages of the Reply to `pages`, which is empty. Returns where the parts are in it.
@@ -355,19 +382,36 @@ fn locate(rqst: &SvcRqst<'_>, part: &bindings::kvec, count: usize) -> Result<Spa
     if part.iov_len == 0 {
         return Ok(Span::default());
     }
-    // It is in the first page as a rule.
-    for (i, slot) in rqst.respages().iter().take(count).enumerate() {
-        let Some(address) = slot.address() else {
-            break;
-        };
-        let offset = part.iov_base.addr().wrapping_sub(address.addr());
-        if offset < PAGE as usize {
-            return Ok(Span {
-                // CAST: There are fewer pages than 2^20, and the offset is within one.
-                start: (i as u32).saturating_mul(PAGE) + offset as u32,
-                len: u32::try_from(part.iov_len)?,
-            });
+    let slots = rqst.respages();
+    let slots = slots.get(..count).unwrap_or(slots);
+    let start = match slots.first().and_then(|first| offset_in(first, part)) {
+        Some(offset) => offset,
+        None => locate_in_any(slots, part).ok_or(EINVAL)?,
+    };
+    Ok(Span {
+        start,
+        len: u32::try_from(part.iov_len)?,
+    })
+}
+
+/// Where a part begins in the pages of `slots`, up to the first slot that is empty.
+#[cold]
+#[inline(never)]
+fn locate_in_any(slots: &[PageSlot], part: &bindings::kvec) -> Option<u32> {
+    for (i, slot) in slots.iter().enumerate() {
+        slot.page()?;
+        if let Some(offset) = offset_in(slot, part) {
+            // CAST: There are fewer pages than 2^20.
+            return Some((i as u32).saturating_mul(PAGE).saturating_add(offset));
         }
     }
-    Err(EINVAL)
+    None
+}
+
+/// The offset of the part in the page of `slot`, if the part begins there.
+#[inline]
+fn offset_in(slot: &PageSlot, part: &bindings::kvec) -> Option<u32> {
+    let offset = part.iov_base.addr().wrapping_sub(slot.address()?.addr());
+    // CAST: Within a page.
+    (offset < PAGE as usize).then_some(offset as u32)
 }
