@@ -37,6 +37,7 @@ use crate::{
 };
 
 /// Why a Call is not served.
+#[derive(Clone, Copy)]
 pub(super) enum NotServed {
     /// The client gets an error, and may go on.
     Refused,

@@ -40,6 +40,7 @@ use crate::{
             CannotReply,
             ChunkWriter,
             Form,
+            Payload,
             Plan,
             ReplyShape, //
         }, //
@@ -63,27 +64,13 @@ use crate::{
     wire::{
         ChunkLists,
         ErrorReply,
-        Segment, //
+        Segment,
+        WriteChunk, //
     }, //
 };
 
 /// Messages shorter than this are copied into one buffer: cheaper than mapping their parts.
 const PULL_UP: u32 = 512;
-
-/// A Send that is ready to be posted.
-struct Ready {
-    message: Message,
-    /// Bytes of its buffer to send.
-    len: usize,
-    /// The client's handle to invalidate.
-    invalidate: Option<u32>,
-}
-
-enum Message {
-    Plain(SendCtxt),
-    /// The client is to read part of the Reply.
-    Exposing(Exposing),
-}
 
 /// Sends a Reply, or else an error, or else closes the connection.
 pub(super) fn send_reply(
@@ -110,14 +97,21 @@ pub(super) fn send_reply(
 fn try_send_reply(conn: &Connection, buffer: &mut BufferMut<'_>, reply: Reply<'_>) -> Result {
     let sender = &conn.ep.context().sender;
     let ctxt = sender.get(&conn.ep)?;
-    let outcome = match prepare_reply(conn, ctxt, buffer, reply) {
-        Ok(ready) => match post_reply(conn, ready) {
-            Ok(()) => return Ok(()),
-            Err((returned, why)) => (returned, why),
-        },
-        Err((ctxt, why)) => (Some(ctxt), why),
-    };
-    match outcome {
+    match post_reply(conn, ctxt, buffer, reply) {
+        Ok(()) => Ok(()),
+        Err((returned, why)) => not_sent(conn, buffer, returned, why),
+    }
+}
+
+/// Sends an error in place of a Reply that is refused.
+#[cold]
+fn not_sent(
+    conn: &Connection,
+    buffer: &BufferMut<'_>,
+    returned: Option<SendCtxt>,
+    why: NotServed,
+) -> Result {
+    match (returned, why) {
         (Some(mut ctxt), NotServed::Refused) => {
             // The pages stay with the Send context, which may hold the last reference.
             ctxt.unmap(&conn.ep);
@@ -126,35 +120,47 @@ fn try_send_reply(conn: &Connection, buffer: &mut BufferMut<'_>, reply: Reply<'_
         }
         (returned, _) => {
             if let Some(ctxt) = returned {
-                sender.put(&conn.ep, ctxt);
+                conn.ep.context().sender.put(&conn.ep, ctxt);
             }
             Err(EIO)
         }
     }
 }
 
-/// Adds the Writes, header and payload of a Reply to `ctxt`.
+/// Adds the Writes, header and payload of a Reply to `ctxt`, and posts it.
 #[inline]
-fn prepare_reply(
+fn post_reply(
     conn: &Connection,
     mut ctxt: SendCtxt,
     buffer: &mut BufferMut<'_>,
     reply: Reply<'_>,
-) -> Result<Ready, (SendCtxt, NotServed)> {
+) -> PostResult {
     let protected = reply.is_protected();
     let reply = match reply.locate() {
         Ok(reply) => reply,
-        Err(error) => return Err((ctxt, error.into())),
+        Err(error) => return Err((Some(ctxt), error.into())),
     };
     let received = buffer.user().call.len;
     let (bytes, recv_ctxt) = buffer.split(received);
     let (call, recorded) = recv_ctxt.parts();
     let (call, xid) = (&*call, call.xid);
     let chunks = call.chunks(bytes);
-    let serial = ctxt.serial();
-    let plan = match plan_reply(conn, serial, call, &chunks, reply.body().len(), protected) {
+    let shape = ReplyShape {
+        length: reply.body().len(),
+        protected,
+    };
+    // A reference to the result: as a value the plan would be copied.
+    let planned = reply::plan(&chunks, call.results(), &shape, &conn.reply_limits);
+    let second;
+    let plan = match &planned {
         Ok(plan) => plan,
-        Err(why) => return Err((ctxt, why)),
+        Err(_) => {
+            second = plan_again(conn, ctxt.serial(), call, &chunks, &shape);
+            match &second {
+                Ok(plan) => plan,
+                Err(why) => return Err((Some(ctxt), *why)),
+            }
+        }
     };
     let invalidate = if conn.agreement.remote_invalidation {
         remote_inv::handle_to_invalidate(&chunks)
@@ -162,25 +168,16 @@ fn prepare_reply(
         None
     };
     if plan.form() == Form::Exposed {
-        let (exposing, len) = expose_reply(conn, ctxt, xid, &plan, reply)?;
-        return Ok(Ready {
-            message: Message::Exposing(exposing),
-            len,
-            invalidate,
-        });
+        return post_exposed_reply(conn, ctxt, xid, plan, reply, invalidate);
     }
-    let len = if is_copied(&plan, reply.body(), &ctxt) {
-        copy_reply(conn, &mut ctxt, xid, &plan, reply, recorded)
+    let len = if is_copied(plan, reply.body(), &ctxt) {
+        copy_reply(conn, &mut ctxt, xid, plan, reply, recorded)
     } else {
-        map_reply(conn, &mut ctxt, xid, &plan, reply)
+        map_reply(conn, &mut ctxt, xid, plan, reply)
     };
     match len {
-        Ok(len) => Ok(Ready {
-            message: Message::Plain(ctxt),
-            len,
-            invalidate,
-        }),
-        Err(why) => Err((ctxt, why)),
+        Ok(len) => post::post(conn, ctxt, len, invalidate),
+        Err(why) => Err((Some(ctxt), why)),
     }
 }
 
@@ -275,6 +272,22 @@ fn map_reply(
     Ok(header)
 }
 
+/// Posts a Send that exposes the remaining part of the Reply to the client.
+#[cold]
+fn post_exposed_reply(
+    conn: &Connection,
+    ctxt: SendCtxt,
+    xid: u32,
+    plan: &Plan<'_>,
+    reply: Located<'_>,
+    invalidate: Option<u32>,
+) -> PostResult {
+    match expose_reply(conn, ctxt, xid, plan, reply) {
+        Ok((exposing, len)) => post::post_exposing(conn, exposing, len, invalidate),
+        Err((ctxt, why)) => Err((Some(ctxt), why)),
+    }
+}
+
 /// Builds a Send that exposes the remaining part of the Reply to the client; returns the length of
 /// the header, too.
 #[cold]
@@ -318,30 +331,29 @@ fn move_body(
     Ok(body)
 }
 
-/// Plans how a Reply of `length` bytes is sent.
-#[inline]
-fn plan_reply<'a>(
-    conn: &'a Connection,
+/// Plans a Reply without what the service has truncated: the results do not fit as they are.
+#[cold]
+fn plan_again<'a>(
+    conn: &Connection,
     serial: i32,
     call: &'a Call,
     chunks: &'a ChunkLists<'a>,
-    length: u32,
-    protected: bool,
+    shape: &ReplyShape,
 ) -> Result<Plan<'a>, NotServed> {
-    let shape = ReplyShape { length, protected };
-    let results = reply::remaining(call.results(), length);
-    let limits = &conn.reply_limits;
-    let why = match reply::plan(chunks, results, &shape, limits) {
-        Ok(plan) => return Ok(plan),
-        Err(why) => why,
-    };
-    if why == CannotReply::Results {
-        // The service has truncated what it had encoded. The rest of these results is sent with
-        // everything else.
-        return reply::plan(chunks, &[], &shape, limits).map_err(|_| NotServed::Refused);
-    }
-    if let CannotReply::WriteChunk { segments, excess } = why {
-        traces::too_small(&conn.ep, serial, segments, excess);
+    let within = reply::remaining(call.results(), shape.length);
+    for results in [within, &[]] {
+        match reply::plan(chunks, results, shape, &conn.reply_limits) {
+            Ok(plan) => return Ok(plan),
+            // The service has truncated what it had encoded. The rest of these results is sent with
+            // everything else.
+            Err(CannotReply::Results) => {}
+            Err(why) => {
+                if let CannotReply::WriteChunk { segments, excess } = why {
+                    traces::too_small(&conn.ep, serial, segments, excess);
+                }
+                break;
+            }
+        }
     }
     Err(NotServed::Refused)
 }
@@ -354,32 +366,72 @@ fn add_writes(
     body: &Body,
     plan: &Plan<'_>,
 ) -> Result<(), NotServed> {
-    let serial = ctxt.serial();
-    for (chunk, payload) in plan.writes() {
-        let before = ctxt.entries();
-        let mut writer = ChunkWriter::new(&chunk);
-        for span in body.spans(payload.offset, payload.length) {
+    if let Some((chunk, payload)) = plan.first_write() {
+        add_result(conn, ctxt, body, &chunk, payload)?;
+    }
+    if plan.has_more_chunks() {
+        add_more_writes(conn, ctxt, body, plan)?;
+    }
+    match plan.reply_chunk() {
+        Some(writer) => fill_reply_chunk(conn, ctxt, body, plan, writer),
+        None => Ok(()),
+    }
+}
+
+/// Adds the Writes to other Write chunks than the first one.
+#[cold]
+fn add_more_writes(
+    conn: &Connection,
+    ctxt: &mut SendCtxt,
+    body: &Body,
+    plan: &Plan<'_>,
+) -> Result<(), NotServed> {
+    for (chunk, payload) in plan.more_writes() {
+        add_result(conn, ctxt, body, &chunk, payload)?;
+    }
+    Ok(())
+}
+
+/// Adds the Writes of a result to its Write chunk.
+#[inline]
+fn add_result(
+    conn: &Connection,
+    ctxt: &mut SendCtxt,
+    body: &Body,
+    chunk: &WriteChunk<'_>,
+    payload: Payload,
+) -> Result<(), NotServed> {
+    let before = ctxt.entries();
+    let mut writer = ChunkWriter::new(chunk);
+    for span in body.spans(payload.offset, payload.length) {
+        add_write(conn, ctxt, span, &mut writer)?;
+    }
+    trace!(svcrdma_post_write_chunk(
+        conn.ep.send_cid(ctxt.serial()),
+        ctxt.entries().saturating_sub(before) as i32
+    ));
+    Ok(())
+}
+
+/// Adds the Writes to the Reply chunk.
+#[inline(never)]
+fn fill_reply_chunk(
+    conn: &Connection,
+    ctxt: &mut SendCtxt,
+    body: &Body,
+    plan: &Plan<'_>,
+    mut writer: ChunkWriter<'_>,
+) -> Result<(), NotServed> {
+    let before = ctxt.entries();
+    for (offset, length) in plan.runs() {
+        for span in body.spans(offset, length) {
             add_write(conn, ctxt, span, &mut writer)?;
         }
-        let entries = ctxt.entries() - before;
-        trace!(svcrdma_post_write_chunk(
-            conn.ep.send_cid(serial),
-            entries as i32
-        ));
     }
-    if let Some(mut writer) = plan.reply_chunk() {
-        let before = ctxt.entries();
-        for (offset, length) in plan.runs() {
-            for span in body.spans(offset, length) {
-                add_write(conn, ctxt, span, &mut writer)?;
-            }
-        }
-        let entries = ctxt.entries() - before;
-        trace!(svcrdma_post_reply_chunk(
-            conn.ep.send_cid(serial),
-            entries as i32
-        ));
-    }
+    trace!(svcrdma_post_reply_chunk(
+        conn.ep.send_cid(ctxt.serial()),
+        ctxt.entries().saturating_sub(before) as i32
+    ));
     Ok(())
 }
 
@@ -431,17 +483,6 @@ fn add_write(
     Ok(())
 }
 
-/// Posts a Reply.
-#[inline]
-fn post_reply(conn: &Connection, ready: Ready) -> PostResult {
-    match ready.message {
-        Message::Plain(ctxt) => post::post(conn, ctxt, ready.len, ready.invalidate),
-        Message::Exposing(exposing) => {
-            post::post_exposing(conn, exposing, ready.len, ready.invalidate)
-        }
-    }
-}
-
 /// The part of a Reply that is not sent in Write chunks.
 #[inline]
 fn remaining<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Span> + use<'a> {
@@ -468,8 +509,13 @@ fn sges(plan: &Plan<'_>, body: &Body) -> usize {
 /// Whether any result for the client's Write chunks lies in the first page.
 #[inline]
 fn is_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
-    plan.has_writes()
-        && plan
-            .writes()
-            .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
+    let is_in_first = |(_, payload): (_, Payload)| body.is_in_first(payload.offset, payload.length);
+    plan.first_write().is_some_and(is_in_first)
+        || plan.has_more_chunks() && is_any_written_from_first(plan, body)
+}
+
+#[cold]
+fn is_any_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
+    plan.writes()
+        .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
 }

@@ -71,12 +71,6 @@ impl<'a> ChunkLists<'a> {
         self.reads.is_empty() && self.writes.is_empty() && self.reply.is_none()
     }
 
-    /// Whether a Reply to a Call with these lists returns no chunks.
-    #[inline]
-    pub const fn returns_none(&self) -> bool {
-        self.writes.is_empty() && self.reply.is_none()
-    }
-
     /// The positions of the lists in the message, for [`Outline::lists`].
     #[inline]
     pub const fn outline(&self) -> Outline {
@@ -240,8 +234,16 @@ impl<'a> WriteList<'a> {
 }
 
 /// Iterator over the chunks of a Write list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct WriteChunks<'a>(Reader<'a>);
+
+impl WriteChunks<'_> {
+    /// Whether no chunk is left.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.0.remaining() == 0
+    }
+}
 
 impl<'a> Iterator for WriteChunks<'a> {
     type Item = WriteChunk<'a>;

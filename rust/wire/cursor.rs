@@ -154,6 +154,24 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
+    /// Appends the first `count` of `arrays`.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] if they do not fit. Also if there are fewer; some are written then.
+    #[inline]
+    pub fn arrays<const N: usize>(
+        &mut self,
+        count: usize,
+        mut arrays: impl Iterator<Item = [u8; N]>,
+    ) -> Result<(), Overflow> {
+        let dest = self.take(count.saturating_mul(N))?;
+        for dest in dest.chunks_exact_mut(N) {
+            dest.copy_from_slice(&arrays.next().ok_or(Overflow)?);
+        }
+        Ok(())
+    }
+
     /// Appends a word that is set later.
     ///
     /// # Errors

@@ -74,6 +74,42 @@ impl<'b> HeaderWriter<'b> {
         Ok(out.len())
     }
 
+    /// Writes an RDMA_MSG header whose only chunk is a Write chunk of the first `count` of
+    /// `segments`; returns its length in bytes. Fails also if there are fewer segments.
+    #[inline]
+    pub fn with_write_chunk<I>(
+        buf: &'b mut [u8],
+        xid: u32,
+        credits: u32,
+        count: u32,
+        segments: I,
+    ) -> Result<usize, Overflow>
+    where
+        I: IntoIterator<Item = Segment>,
+    {
+        let mut out = Writer::new(buf);
+        out.words([xid, VERSION, credits, RDMA_MSG, 0, 1, count])?;
+        // CAST: u32 to usize is lossless.
+        out.arrays(count as usize, segments.into_iter().map(Segment::to_bytes))?;
+        out.words([0, 0])?;
+        Ok(out.len())
+    }
+
+    /// The same for a Reply that returns `chunk`, with the lengths that `written` bytes fill in
+    /// array order.
+    #[inline]
+    pub fn returning_write_chunk(
+        buf: &'b mut [u8],
+        xid: u32,
+        credits: u32,
+        chunk: &WriteChunk<'_>,
+        written: u32,
+    ) -> Result<usize, Overflow> {
+        // CAST: a message has fewer than 2^28 segments.
+        let count = chunk.len() as u32;
+        Self::with_write_chunk(buf, xid, credits, count, filled(chunk, written))
+    }
+
     /// Writes an RDMA_DONE; returns its length in bytes.
     ///
     /// Legal only on a connection that has negotiated pulled Replies.

@@ -11,6 +11,8 @@
 //! exposed for the requester to pull, if the connection supports that. Otherwise the responder
 //! answers with ERR_CHUNK. The choice precedes the first RDMA Write (RFC 8267 Section 3.1).
 
+use core::mem;
+
 use crate::wire::{
     pad,
     size,
@@ -101,7 +103,12 @@ pub fn remaining(results: &[Payload], length: u32) -> &[Payload] {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     chunks: &'a ChunkLists<'a>,
-    results: &'a [Payload],
+    /// The first Write chunk. Most Calls have one at most, so that it is decoded once.
+    first: Option<Returned<'a>>,
+    /// Offset of the end of its result in the unreduced Reply.
+    behind_first: u32,
+    /// The other Write chunks.
+    rest: Pairs<'a>,
     /// Bytes in the unreduced Reply.
     len: u32,
     form: Form,
@@ -127,28 +134,20 @@ pub fn plan<'a>(
     limits: &ReplyLimits,
 ) -> Result<Plan<'a>, CannotReply> {
     let results = if shape.protected { &[] } else { results };
-    let mut left = shape.length;
-    let mut end: u32 = 0;
-    for returned in pair(chunks, results) {
-        let Some(payload) = returned.payload else {
-            continue;
-        };
-        let capacity = returned.chunk.total();
-        if u64::from(payload.length) > capacity {
-            // CAST: a message has fewer than 2^32 segments, and `capacity` is less than `length`.
-            return Err(CannotReply::WriteChunk {
-                segments: returned.chunk.len() as u32,
-                excess: payload.length - capacity as u32,
-            });
-        }
-        let next = payload
-            .end(shape.length)
-            .filter(|_| payload.offset >= end)
-            .ok_or(CannotReply::Results)?;
-        // NO-OVERFLOW: the results are within the Reply and do not overlap.
-        left -= next - payload.offset;
-        end = next;
+    let mut rest = pair(chunks, results);
+    let first = rest.next();
+    let mut placed = Placed {
+        end: 0,
+        left: shape.length,
+    };
+    if let Some(first) = &first {
+        placed.place(first, shape.length)?;
     }
+    let behind_first = placed.end;
+    if !rest.is_empty() {
+        placed = place_all(placed, rest, shape.length)?;
+    }
+    let left = placed.left;
     let header = header_len(chunks).ok_or(CannotReply::NoRoom)?;
     let room = limits.threshold.checked_sub(header);
     let inline = room.ok_or(CannotReply::NoRoom)? >= left;
@@ -163,15 +162,62 @@ pub fn plan<'a>(
         _ if fits_exposed(limits, header) => Form::Exposed,
         _ => return Err(CannotReply::NoRoom),
     };
-    // INVARIANT: the loop has checked the results, and `form` follows from the threshold.
+    // INVARIANT: `place` has checked the results, and `form` follows from the threshold.
     Ok(Plan {
         chunks,
-        results,
+        first,
+        behind_first,
+        rest,
         len: shape.length,
         form,
         header,
         left,
     })
+}
+
+/// What is known of the bytes of a Reply when some results are placed in Write chunks.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// Offset of the end of the last result.
+    end: u32,
+    /// Bytes that are not in Write chunks.
+    left: u32,
+}
+
+impl Placed {
+    /// Places the result of `returned`, if there is one. The Reply has `length` bytes.
+    #[inline]
+    fn place(&mut self, returned: &Returned<'_>, length: u32) -> Result<(), CannotReply> {
+        let Some(payload) = returned.payload else {
+            return Ok(());
+        };
+        let capacity = returned.chunk.total();
+        if u64::from(payload.length) > capacity {
+            // CAST: a message has fewer than 2^32 segments, and `capacity` is less than `length`.
+            return Err(CannotReply::WriteChunk {
+                segments: returned.chunk.len() as u32,
+                excess: payload.length - capacity as u32,
+            });
+        }
+        let end = payload
+            .end(length)
+            .filter(|_| payload.offset >= self.end)
+            .ok_or(CannotReply::Results)?;
+        // NO-OVERFLOW: the results are within the Reply and do not overlap.
+        self.left -= end - payload.offset;
+        self.end = end;
+        Ok(())
+    }
+}
+
+/// Places the results of all `pairs`.
+#[cold]
+#[inline(never)]
+fn place_all(mut placed: Placed, pairs: Pairs<'_>, length: u32) -> Result<Placed, CannotReply> {
+    for returned in pairs {
+        placed.place(&returned, length)?;
+    }
+    Ok(placed)
 }
 
 impl<'a> Plan<'a> {
@@ -196,9 +242,25 @@ impl<'a> Plan<'a> {
     /// The results that go to Write chunks, each with its chunk. Empty results are skipped.
     #[inline]
     pub fn writes(&self) -> impl Iterator<Item = (WriteChunk<'a>, Payload)> + Clone + 'a {
-        pair(self.chunks, self.results)
-            .filter_map(|returned| Some((returned.chunk, returned.payload?)))
-            .filter(|(_, payload)| payload.length > 0)
+        self.first_write().into_iter().chain(self.more_writes())
+    }
+
+    /// The result that goes to the first Write chunk, unless it is empty.
+    #[inline]
+    pub fn first_write(&self) -> Option<(WriteChunk<'a>, Payload)> {
+        self.first.and_then(Returned::write)
+    }
+
+    /// Whether there is more than one Write chunk.
+    #[inline]
+    pub fn has_more_chunks(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
+    /// The results that go to other Write chunks than the first one.
+    #[inline]
+    pub fn more_writes(&self) -> impl Iterator<Item = (WriteChunk<'a>, Payload)> + Clone + 'a {
+        self.rest.filter_map(Returned::write)
     }
 
     /// Whether any result goes to a Write chunk.
@@ -210,9 +272,11 @@ impl<'a> Plan<'a> {
     /// The ranges of the unreduced Reply that are not in Write chunks, in order.
     #[inline]
     pub fn runs(&self) -> Runs<'a> {
+        let first = self.first.and_then(|returned| returned.payload);
         Runs {
-            returned: pair(self.chunks, self.results),
-            at: 0,
+            front: first.map_or(0, |payload| payload.offset),
+            at: self.behind_first,
+            rest: self.rest,
             len: self.len,
         }
     }
@@ -245,9 +309,30 @@ impl<'a> Plan<'a> {
     where
         I: IntoIterator<Item = Segment>,
     {
-        if self.form == Form::Inline && self.chunks.returns_none() {
-            return HeaderWriter::plain(buf, xid, credits);
+        if self.form == Form::Inline && self.chunks.reply.is_none() && self.rest.is_empty() {
+            return match &self.first {
+                None => HeaderWriter::plain(buf, xid, credits),
+                Some(Returned { chunk, payload }) => {
+                    let written = payload.map_or(0, |payload| payload.length);
+                    HeaderWriter::returning_write_chunk(buf, xid, credits, chunk, written)
+                }
+            };
         }
+        self.encode_lists(xid, credits, exposed, buf)
+    }
+
+    /// [`Self::encode`], for any lists.
+    #[inline(never)]
+    fn encode_lists<I>(
+        &self,
+        xid: u32,
+        credits: u32,
+        exposed: I,
+        buf: &mut [u8],
+    ) -> Result<usize, Overflow>
+    where
+        I: IntoIterator<Item = Segment>,
+    {
         let (mut header, in_reply_chunk) = match self.form {
             Form::Inline => (HeaderWriter::msg(buf, xid, credits)?, 0),
             Form::ReplyChunk => (HeaderWriter::nomsg(buf, xid, credits)?, self.left),
@@ -261,7 +346,7 @@ impl<'a> Plan<'a> {
             }
         }
         let mut writes = header.no_more_reads()?;
-        for returned in pair(self.chunks, self.results) {
+        for returned in self.first.into_iter().chain(self.rest) {
             let written = returned.payload.map_or(0, |payload| payload.length);
             writes.return_chunk(&returned.chunk, written)?;
         }
@@ -323,12 +408,21 @@ struct Returned<'a> {
     payload: Option<Payload>,
 }
 
+impl<'a> Returned<'a> {
+    /// The chunk and its result, unless there is none or it is empty.
+    #[inline]
+    fn write(self) -> Option<(WriteChunk<'a>, Payload)> {
+        let payload = self.payload.filter(|payload| payload.length > 0)?;
+        Some((self.chunk, payload))
+    }
+}
+
 /// Pairs Write chunks with results.
 #[inline]
 fn pair<'a>(chunks: &ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
     Pairs {
         chunks: chunks.writes.chunks(),
-        results: results.iter(),
+        results,
     }
 }
 
@@ -337,10 +431,18 @@ fn pair<'a>(chunks: &ChunkLists<'a>, results: &'a [Payload]) -> Pairs<'a> {
 /// The n-th result goes to the n-th chunk (RFC 8166 Section 4.3.2). The result of an empty chunk is
 /// not reduced, and the chunk is returned empty (Section 4.3.2.3). Chunks after the last result are
 /// returned unused. Results after the last chunk are not reduced.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Pairs<'a> {
     chunks: WriteChunks<'a>,
-    results: core::slice::Iter<'a, Payload>,
+    results: &'a [Payload],
+}
+
+impl Pairs<'_> {
+    /// Whether no chunk is left.
+    #[inline]
+    const fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
 }
 
 impl<'a> Iterator for Pairs<'a> {
@@ -349,7 +451,10 @@ impl<'a> Iterator for Pairs<'a> {
     #[inline]
     fn next(&mut self) -> Option<Returned<'a>> {
         let chunk = self.chunks.next()?;
-        let payload = self.results.next().copied();
+        let payload = self.results.split_first().map(|(payload, rest)| {
+            self.results = rest;
+            *payload
+        });
         Some(Returned {
             chunk,
             payload: payload.filter(|_| !chunk.is_empty()),
@@ -358,11 +463,14 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 /// Iterator over the ranges of a Reply that are not in Write chunks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
-    returned: Pairs<'a>,
-    /// Offset of the next byte.
+    /// Length of the range in front of the first result, or 0.
+    front: u32,
+    /// Offset of the next byte behind that.
     at: u32,
+    /// The other results.
+    rest: Pairs<'a>,
     /// Bytes in the unreduced Reply.
     len: u32,
 }
@@ -373,26 +481,45 @@ impl Iterator for Runs<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<(u32, u32)> {
-        while self.at < self.len {
-            let start = self.at;
-            let next = self.returned.find_map(|returned| returned.payload);
-            let stop = match next {
-                Some(payload) => {
-                    self.at = payload.end(self.len).unwrap_or(self.len);
-                    payload.offset
-                }
-                None => {
-                    self.at = self.len;
-                    self.len
-                }
-            };
-            match stop.saturating_sub(start) {
-                0 => {}
-                len => return Some((start, len)),
-            }
+        if self.front > 0 {
+            return Some((0, mem::take(&mut self.front)));
         }
-        None
+        if !self.rest.is_empty() {
+            // By value: `self` need not be in memory for this.
+            let (next, rest) = next_behind_first(*self);
+            *self = rest;
+            return next;
+        }
+        let start = mem::replace(&mut self.at, self.len);
+        match self.len.saturating_sub(start) {
+            0 => None,
+            len => Some((start, len)),
+        }
     }
+}
+
+/// The next range behind the first result, and those after it.
+#[cold]
+#[inline(never)]
+fn next_behind_first(mut runs: Runs<'_>) -> (Option<(u32, u32)>, Runs<'_>) {
+    while runs.at < runs.len {
+        let start = runs.at;
+        let stop = match runs.rest.find_map(|returned| returned.payload) {
+            Some(payload) => {
+                runs.at = payload.end(runs.len).unwrap_or(runs.len);
+                payload.offset
+            }
+            None => {
+                runs.at = runs.len;
+                runs.len
+            }
+        };
+        match stop.saturating_sub(start) {
+            0 => {}
+            len => return (Some((start, len)), runs),
+        }
+    }
+    (None, runs)
 }
 
 /// A Write or Reply chunk that is filled segment by segment, in array order.
