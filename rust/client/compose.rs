@@ -170,6 +170,9 @@ fn write_header(
         return HeaderWriter::plain(buf, xid, credits);
     }
     let mut segments = mrs.exposed().map(segment);
+    if let (CallPlan::Inline { .. }, ReplyPlan::WriteChunk) = (plan.call, plan.reply) {
+        return HeaderWriter::with_write_chunk(buf, xid, credits, mrs.len(), segments);
+    }
     let (mut header, position) = match plan.call {
         CallPlan::Inline { .. } => (HeaderWriter::msg(buf, xid, credits)?, 0),
         CallPlan::ReadChunk { position } => (HeaderWriter::msg(buf, xid, credits)?, position),

@@ -245,7 +245,7 @@ pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.buf_len < limits.send && copied > limits.buf_len / 2;
     if tight && call != CallPlan::PositionZero {
-        let call = plan_call(shape, limits, limits.buf_len, header).ok_or(TooBig)?;
+        let call = plan_call_for_buffer(shape, limits, header).ok_or(TooBig)?;
         return Ok(Plan {
             call,
             reply,
@@ -290,9 +290,16 @@ fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, u32,
     ))
 }
 
+/// As [`plan_call`], for the length of the send buffer.
+#[cold]
+#[inline(never)]
+fn plan_call_for_buffer(shape: &CallShape, limits: &CallLimits, header: usize) -> Option<CallPlan> {
+    plan_call(shape, limits, limits.buf_len, header)
+}
+
 /// Chooses the form of a Call for a threshold of `send` bytes. The header has `header` bytes
 /// without Read segments.
-#[inline]
+#[inline(always)]
 fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
     let total = call.total()?;
