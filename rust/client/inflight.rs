@@ -63,14 +63,16 @@ impl Inflight {
     /// # Errors
     ///
     /// [`Mismatch`]: the message is not the Reply to this Call.
-    #[inline]
+    #[inline(always)]
     pub(super) fn locate<'a>(
         &self,
         mrs: &RegisteredMrs,
         reply: &RpcMsg<'a>,
     ) -> Result<ReplyLocation<'a>, Mismatch> {
-        let offered = || mrs.exposed().skip(self.reads as usize).map(segment);
-        let of = |plan| offered().take(if self.offer == plan { usize::MAX } else { 0 });
+        let of = |plan| {
+            let reads = (self.offer == plan).then_some(self.reads);
+            mrs.exposed_behind(reads).map(segment)
+        };
         match_reply::locate(
             reply,
             OfferedChunks {

@@ -153,7 +153,7 @@ pub fn from_client(message: &[u8], ext: Extensions) -> Result<FromClient<'_>, Re
 /// # Errors
 ///
 /// The [`Response`] to a message that cannot be processed.
-#[inline]
+#[inline(always)]
 pub fn from_server(message: &[u8], ext: Extensions) -> Result<FromServer<'_>, Response> {
     let header = match Header::decode(message) {
         Ok(header) => header,
@@ -257,6 +257,10 @@ fn is_call(message: &[u8], xid: u32) -> bool {
 /// Whether the Read list has a Position-zero chunk with bytes.
 #[inline]
 fn has_position_zero(chunks: &ChunkLists<'_>) -> bool {
+    // Most messages have no Read list.
+    if chunks.reads.is_empty() {
+        return false;
+    }
     let mut reads = chunks.reads.segments();
     reads.any(|read| read.position == 0 && !read.segment.is_empty())
 }

@@ -212,8 +212,12 @@ fn begin_call(
     inline: Range<usize>,
 ) -> Step {
     let (chunks, long) = (&message.chunks, message.payload.is_none());
-    let lengths = chunks.reads.segments().map(|read| read.segment.length);
-    let reads = lengths.fold(0, u32::saturating_add);
+    let reads = if chunks.reads.is_empty() {
+        0
+    } else {
+        let lengths = chunks.reads.segments().map(|read| read.segment.length);
+        lengths.fold(0, u32::saturating_add)
+    };
     // CAST: A Receive buffer is shorter than 4 GiB.
     let parts = reads.saturating_add(inline.len() as u32);
     ctxt.call

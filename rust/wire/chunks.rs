@@ -52,7 +52,7 @@ impl<'a> ChunkLists<'a> {
     /// # Errors
     ///
     /// [`BadList`] if the lists break the grammar of RFC 8166 Section 4.1.2.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, BadList> {
         Ok(Self {
             reads: ReadList::decode(reader)?,

@@ -71,15 +71,16 @@ impl<'a> Header<'a> {
     /// # Errors
     ///
     /// See [`Malformed`].
-    #[inline]
+    // Out of line, the header would be copied twice: to memory, and to what the caller makes of it.
+    #[inline(always)]
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
         // A message with chunk lists has at least their three discriminators.
         let Some((start, rest)) = message.split_first_chunk::<MIN_LEN>() else {
-            return Self::decode_short(message);
+            return Self::decode_short(message).map(Rare::into_header);
         };
         let [xid, vers, credits, procedure, lists @ ..] = words(start);
         if vers != VERSION || procedure > RDMA_NOMSG {
-            return Self::decode_rare(message);
+            return Self::decode_rare(message).map(Rare::into_header);
         }
         let (chunks, payload) = match lists {
             // Fast path: most messages have no chunks.
@@ -105,39 +106,61 @@ impl<'a> Header<'a> {
 
     /// Parses a message that is shorter than a header with chunk lists: RDMA_ERROR or RDMA_DONE.
     #[cold]
-    fn decode_short(message: &'a [u8]) -> Result<Self, Malformed> {
+    fn decode_short(message: &'a [u8]) -> Result<Rare, Malformed> {
         match Self::decode_rare(message) {
             Err(error @ Malformed::Error { .. }) => Err(error),
             Err(_) => Err(Malformed::Short),
-            Ok(header) => Ok(header),
+            Ok(rare) => Ok(rare),
         }
     }
 
     /// Parses a message that is neither RDMA_MSG nor RDMA_NOMSG, or not of version 1.
     #[cold]
-    fn decode_rare(message: &'a [u8]) -> Result<Self, Malformed> {
+    fn decode_rare(message: &'a [u8]) -> Result<Rare, Malformed> {
         let mut reader = Reader::new(message);
         let mut word = || reader.word().map_err(|Truncated| Malformed::Short);
         let (xid, vers, credits, procedure) = (word()?, word()?, word()?, word()?);
-        let body = match (vers, procedure) {
+        let error = match (vers, procedure) {
             // ERR_VERS has the same layout in every version (RFC 8166 Section 7). The layout of
             // other messages is known for version 1 only.
             (_, RDMA_ERROR) => match decode_error(reader) {
-                Ok(error @ RdmaError::Vers { .. }) => Body::Error(error),
-                Ok(error) if vers == VERSION => Body::Error(error),
+                Ok(error @ RdmaError::Vers { .. }) => Some(error),
+                Ok(error) if vers == VERSION => Some(error),
                 Ok(_) => return Err(Malformed::Error { xid, code: None }),
                 Err(code) => return Err(Malformed::Error { xid, code }),
             },
-            (VERSION, RDMA_DONE) => Body::Done,
+            (VERSION, RDMA_DONE) => None,
             (VERSION, _) => return Err(Malformed::Procedure { xid, procedure }),
             _ => return Err(Malformed::Version { xid, vers }),
         };
-        Ok(Self {
+        Ok(Rare {
             xid,
             vers,
             credits,
-            body,
+            error,
         })
+    }
+}
+
+/// A header without chunk lists. If a function that is not inlined returned a [`Header`], all
+/// headers would be in memory.
+struct Rare {
+    xid: u32,
+    vers: u32,
+    credits: u32,
+    /// `None` if it is an RDMA_DONE.
+    error: Option<RdmaError>,
+}
+
+impl Rare {
+    #[inline(always)]
+    fn into_header<'a>(self) -> Header<'a> {
+        Header {
+            xid: self.xid,
+            vers: self.vers,
+            credits: self.credits,
+            body: self.error.map_or(Body::Done, Body::Error),
+        }
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Mismatch;
 ///
 /// [`Mismatch`] if a returned chunk is not the one offered, or if the form of the Reply contradicts
 /// its chunks.
-#[inline]
+#[inline(always)]
 pub fn locate<'a, W, R>(
     message: &RpcMsg<'a>,
     offered: OfferedChunks<W, R>,
@@ -104,7 +104,7 @@ where
     }
 }
 
-#[inline(never)]
+#[inline(always)]
 fn locate_by_chunks<'a, W, R>(
     message: &RpcMsg<'a>,
     offered: OfferedChunks<W, R>,

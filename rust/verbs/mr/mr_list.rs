@@ -220,6 +220,24 @@ impl<S: State, W> MrList<S, W> {
         self.chain.iter().map(|mr| mr.own().exposed)
     }
 
+    /// The same without the first `skip` MRs; none at all if that is `None`.
+    #[inline]
+    pub(crate) fn exposed_behind(
+        &self,
+        skip: Option<u32>,
+    ) -> impl Iterator<Item = Exposed> + Clone + '_ {
+        let mut mrs = match skip {
+            Some(_) => self.chain.iter(),
+            None => MrCursor(None),
+        };
+        for _ in 0..skip.unwrap_or(0) {
+            if mrs.next().is_none() {
+                break;
+            }
+        }
+        mrs.map(|mr| mr.own().exposed)
+    }
+
     /// The MRs as traces show them, in order.
     pub(crate) fn traced(&self) -> impl Iterator<Item = trace::Mr> + '_ {
         self.chain.iter().map(MrRef::traced)
