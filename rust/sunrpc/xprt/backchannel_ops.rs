@@ -23,6 +23,9 @@ use super::{
     transport::Transport, //
 };
 
+/// Threads of a callback service that may be about to free a slot.
+const CALLBACK_THREADS: u32 = 16;
+
 /// `bc_setup`: allocates slots for a callback service.
 ///
 /// # Safety
@@ -37,8 +40,9 @@ pub(super) unsafe extern "C" fn setup<T: Transport>(
     let calls = state.transport.backchannel_slots();
     trace!(xprtrdma_cb_setup(state.xprt().peer(), calls));
     // SUNRPC frees a slot some time after it has sent the Reply. The server may have seen the Reply
-    // by then, and sent another Call.
-    if let Err(error) = state.backchannel.provide(2 * calls as usize) {
+    // by then, and sent another Call. Each thread of the callback service may have such a slot.
+    let slots = calls.saturating_add(calls.max(CALLBACK_THREADS));
+    if let Err(error) = state.backchannel.provide(slots as usize) {
         return error.to_errno();
     }
     // The server may have Calls at any time (RFC 8167 Section 5.4). Of the RPCs that renew a lease,
