@@ -18,6 +18,9 @@ use kernel::prelude::*;
 
 use crate::bindings;
 
+/// The least length that a buffer grows to. Most RPCs need no more.
+const MIN_GROWN: usize = 2048;
+
 /// A `kmalloc()` buffer, which has a linear mapping that can be mapped for DMA page by page. SUNRPC
 /// accesses the bytes through its own pointers, so this type makes no reference to them.
 ///
@@ -46,17 +49,26 @@ impl Buffer {
         Ok(Self { memory, len })
     }
 
-    /// Makes the buffer at least `len` bytes long, without keeping its content. `true` if it was
-    /// allocated again. Allocates with the flags that the current RPC task may use.
+    /// Makes the buffer at least `len` bytes long, without keeping its content. Returns how many
+    /// bytes were allocated. Allocates with the flags that the current RPC task may use.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     #[inline]
-    pub(super) fn grow(&mut self, len: usize) -> Result<bool> {
+    pub(super) fn grow(&mut self, len: usize) -> Result<usize> {
         if len <= self.len {
-            return Ok(false);
+            return Ok(0);
         }
+        self.allocate(len.max(MIN_GROWN))
+    }
+
+    #[cold]
+    fn allocate(&mut self, len: usize) -> Result<usize> {
         // SAFETY: Reads flags of the current thread.
         let flags = unsafe { bindings::rpc_task_gfp_mask() };
         *self = Self::with_flags(len, flags)?;
-        Ok(true)
+        Ok(len)
     }
 
     /// The first byte.

@@ -43,9 +43,6 @@ use super::{
     }, //
 };
 
-/// The initial length of the Call buffer and of the Reply buffer. Most RPCs need no more.
-const INITIAL_BUFFER: usize = 2048;
-
 /// The slot of one RPC.
 ///
 /// # Invariants
@@ -70,13 +67,13 @@ unsafe impl<T: Types> Send for Slot<T> {}
 unsafe impl<T: Types> Sync for Slot<T> {}
 
 impl<T: Types> Slot<T> {
-    /// A slot with buffers that suffice for most RPCs.
+    /// A slot whose first RPC allocates the buffers.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub(super) fn new() -> Result<KBox<Self>> {
-        Self::with_buffers(INITIAL_BUFFER, INITIAL_BUFFER)
+        Self::with_buffers(0, 0)
     }
 
     /// A slot with buffers of `call` and `reply` bytes.
@@ -213,13 +210,7 @@ impl<'a, T: Types> OwnedSlot<'a, T> {
         unsafe {
             let call = &mut *self.call_buffer.get();
             let reply = &mut *self.reply_buffer.get();
-            let mut grown = 0;
-            if call.grow((*rqst).rq_callsize)? {
-                grown += (*rqst).rq_callsize;
-            }
-            if reply.grow((*rqst).rq_rcvsize)? {
-                grown += (*rqst).rq_rcvsize;
-            }
+            let grown = call.grow((*rqst).rq_callsize)? + reply.grow((*rqst).rq_rcvsize)?;
             (*rqst).rq_buffer = call.as_ptr();
             (*rqst).rq_rbuffer = reply.as_ptr();
             Ok(grown)
