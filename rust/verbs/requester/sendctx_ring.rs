@@ -8,16 +8,22 @@
 //! released: some devices flush out of order. The ring is freed with its connection, and everything
 //! in it.
 //!
+//! A buffer stays with its entry until that is released. The sender then moves the buffer to the next
+//! entry that has none, so that there are no more buffers than Sends were ever outstanding, and the
+//! same few stay in the cache.
+//!
 //! C: xprt_rdma.h, struct rpcrdma_sendctx, struct rpcrdma_buffer
 //! C: verbs.c, rpcrdma_sendctxs_create(), rpcrdma_sendctx_create(), rpcrdma_sendctx_next()
 //! C: rpc_rdma.c, rpcrdma_sendctx_dma_unmap(), rpcrdma_sendctx_unmap(), rpcrdma_sendctx_cancel()
 
 use core::{
     cell::UnsafeCell,
+    mem,
     ptr::NonNull, //
 };
 
 use kernel::{
+    alloc::Flags,
     prelude::*,
     sync::{
         atomic::ordering::{
@@ -71,7 +77,7 @@ struct Gathered {
 /// # Invariants
 ///
 /// - I1: Each of `pages` is mapped for the device of the buffer's domain, and holds a reference to
-///   its page.
+///   its page. Without a buffer there are none.
 /// - I2: `sges` does not grow beyond its capacity, so that it stays in place.
 /// - I3: Once the ring is created, `ring` is the one that contains this, and `cqe` stays in place.
 #[repr(C)]
@@ -80,7 +86,8 @@ pub(super) struct SendCtx {
     request: bindings::ib_send_wr,
     sges: KVec<bindings::ib_sge>,
     pages: KVec<Gathered>,
-    buffer: DmaBuffer,
+    /// In a box, because it moves from entry to entry.
+    buffer: Option<KBox<DmaBuffer>>,
     /// Bytes of the buffer that the message uses.
     used: usize,
     index: u32,
@@ -88,7 +95,7 @@ pub(super) struct SendCtx {
 }
 
 impl SendCtx {
-    fn new(pd: &Arc<Pd>, sizes: &SenderSizes, done: Done) -> Result<Self> {
+    fn new(sizes: &SenderSizes, done: Done, buffer: Option<KBox<DmaBuffer>>) -> Result<Self> {
         let sges = sizes.sges as usize;
         let mut entry = Self {
             cqe: bindings::ib_cqe { done: Some(done) },
@@ -96,7 +103,7 @@ impl SendCtx {
             sges: KVec::with_capacity(sges, GFP_KERNEL)?,
             // One SGE is that of the header.
             pages: KVec::with_capacity(sges.saturating_sub(1), GFP_KERNEL)?,
-            buffer: DmaBuffer::new(pd, sizes.buffer, Direction::ToDevice, GFP_KERNEL)?,
+            buffer,
             used: 0,
             index: 0,
             ring: core::ptr::null(),
@@ -117,7 +124,10 @@ impl SendCtx {
 
     #[cold]
     fn drop_pages(&mut self) {
-        let dma = DmaMapper::new(self.buffer.pd());
+        let Some(buffer) = &self.buffer else {
+            return;
+        };
+        let dma = DmaMapper::new(buffer.pd());
         for gathered in self.pages.iter() {
             // SAFETY: Mapped for this domain, and held (I1). The Send has completed, is
             // not posted, or the Send Queue is drained.
@@ -128,10 +138,32 @@ impl SendCtx {
         self.pages.clear();
     }
 
-    /// The buffer.
+    /// Whether there is a buffer.
+    #[inline]
+    fn has_buffer(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    /// Stores the first buffer.
+    #[cold]
+    fn set_buffer(&mut self, buffer: KBox<DmaBuffer>) {
+        self.buffer = Some(buffer);
+    }
+
+    /// Takes the buffer of another entry, whose message is released.
+    #[inline]
+    fn take_buffer_of(&mut self, other: &mut Self) {
+        // INVARIANT: I1: a message that is released, or not begun, has no pages.
+        mem::swap(&mut self.buffer, &mut other.buffer);
+    }
+
+    /// The memory of the buffer, none without one.
     #[inline]
     pub(super) fn memory(&mut self) -> &mut [u8] {
-        self.buffer.as_mut_slice()
+        match &mut self.buffer {
+            Some(buffer) => buffer.as_mut_slice(),
+            None => &mut [],
+        }
     }
 
     /// Whether the message gathers bytes from pages.
@@ -146,11 +178,12 @@ impl SendCtx {
         if len == 0 {
             return Ok(());
         }
+        let buffer = self.buffer.as_ref().ok_or(SendFull)?;
         let end = self.used.checked_add(len).ok_or(SendFull)?;
-        if end > self.buffer.len() {
+        if end > buffer.len() {
             return Err(SendFull);
         }
-        let mut sge = self.buffer.sge(len);
+        let mut sge = buffer.sge(len);
         sge.addr += self.used as u64;
         self.sges.push_within_capacity(sge).map_err(|_| SendFull)?;
         self.used = end;
@@ -165,7 +198,7 @@ impl SendCtx {
         {
             return Err(SendFull);
         }
-        let dma = DmaMapper::new(self.buffer.pd());
+        let dma = DmaMapper::new(self.buffer.as_ref().ok_or(SendFull)?.pd());
         let mapped = dma.map_bvec(bvec, Direction::ToDevice.as_raw());
         let sge = mapped.map_err(|addr| {
             trace!(xprtrdma_dma_maperr(addr));
@@ -193,7 +226,9 @@ impl SendCtx {
     /// Syncs the buffer for the device, and prepares the work request.
     #[inline]
     pub(super) fn request(&mut self, signaled: bool) -> *mut bindings::ib_send_wr {
-        self.buffer.sync_for_device(self.used);
+        if let Some(buffer) = &self.buffer {
+            buffer.sync_for_device(self.used);
+        }
         self.request.sg_list = self.sges.as_mut_ptr();
         // CAST: As above.
         self.request.num_sge = self.sges.len() as c_int;
@@ -223,6 +258,8 @@ pub(super) struct SendCtxRing {
     entries: KVVec<UnsafeCell<SendCtx>>,
     released: Atomic<u32>,
     pd: Arc<Pd>,
+    /// Bytes of a buffer.
+    buffer_len: usize,
 }
 
 // SAFETY: The pointers in an entry refer to parts of that entry, to pages that it holds, and to the
@@ -235,25 +272,39 @@ unsafe impl Sync for SendCtxRing {}
 impl HeldUntilDrained for Arc<SendCtxRing> {}
 
 impl SendCtxRing {
-    /// Allocates the ring. `done` handles the completions of its Sends.
+    /// Allocates the ring. `done` handles the completions of its Sends. `buffers` entries have
+    /// buffers, those after 0. All of these are released, and the last one counts as used.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map the buffers.
-    pub(super) fn new(pd: &Arc<Pd>, sizes: &SenderSizes, done: Done) -> Result<Arc<Self>> {
+    pub(super) fn new(
+        pd: &Arc<Pd>,
+        sizes: &SenderSizes,
+        buffers: u32,
+        done: Done,
+    ) -> Result<Arc<Self>> {
+        let released = buffers.min(sizes.messages);
         // One entry stays empty: this is how a full ring differs from an empty one.
         let count = sizes.messages.checked_add(1).ok_or(EINVAL)? as usize;
         // `KVVec`: there may be no contiguous memory for so many.
         let mut entries = KVVec::with_capacity(count, GFP_KERNEL)?;
-        for _ in 0..count {
-            entries.push(UnsafeCell::new(SendCtx::new(pd, sizes, done)?), GFP_KERNEL)?;
+        for index in 0..count {
+            let buffer = if (1..=released as usize).contains(&index) {
+                Some(new_buffer(pd, sizes.buffer, GFP_KERNEL)?)
+            } else {
+                None
+            };
+            let entry = SendCtx::new(sizes, done, buffer)?;
+            entries.push(UnsafeCell::new(entry), GFP_KERNEL)?;
         }
         // INVARIANT: I1: nothing is posted.
         let mut ring = UniqueArc::new(
             Self {
                 entries,
-                released: Atomic::new(0),
+                released: Atomic::new(released),
                 pd: pd.clone(),
+                buffer_len: sizes.buffer,
             },
             GFP_KERNEL,
         )?;
@@ -273,6 +324,12 @@ impl SendCtxRing {
         &self.pd
     }
 
+    /// Allocates another buffer, without waiting for memory.
+    #[cold]
+    fn another_buffer(&self) -> Option<KBox<DmaBuffer>> {
+        new_buffer(&self.pd, self.buffer_len, GFP_NOWAIT).ok()
+    }
+
     /// The index after this one.
     #[inline]
     pub(super) fn next(&self, index: u32) -> u32 {
@@ -287,6 +344,38 @@ impl SendCtxRing {
     pub(super) fn released(&self) -> u32 {
         // Pairs with the store in `release`: entries up to this one are the sender's.
         self.released.load(Acquire)
+    }
+
+    /// The entry after `head`, the last one that was used, with a buffer, and its index. `None` if
+    /// the ring is full, or there is no buffer. `moved` is the last entry whose buffer was moved to
+    /// another one: those behind it have buffers, up to `head`.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the sender, and uses no entry. `head` is the entry that it has posted last, and
+    /// `moved` is what the last call has left; or both are as [`Self::new`] says.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "the caller is the entry's only user")]
+    pub(super) unsafe fn begin(&self, head: u32, moved: &mut u32) -> Option<(u32, &mut SendCtx)> {
+        let (index, released) = (self.next(head), self.released());
+        if index == released {
+            return None;
+        }
+        // SAFETY: The entry is not posted: it is behind the one that was posted last, and before
+        // the one that was released last. The caller uses no other.
+        let entry = unsafe { self.entry(index) };
+        if !entry.has_buffer() {
+            let next = self.next(*moved);
+            if *moved == released || next == index {
+                entry.set_buffer(self.another_buffer()?);
+            } else {
+                *moved = next;
+                // SAFETY: The entry is not posted: it is no later than the one that was released
+                // last. It is another one than `entry`.
+                entry.take_buffer_of(unsafe { self.entry(next) });
+            }
+        }
+        Some((index, entry))
     }
 
     /// The entry at this index.
@@ -335,4 +424,9 @@ impl SendCtxRing {
         }
         self.released.store(last, Release);
     }
+}
+
+fn new_buffer(pd: &Arc<Pd>, len: usize, flags: Flags) -> Result<KBox<DmaBuffer>> {
+    let buffer = DmaBuffer::new(pd, len, Direction::ToDevice, flags)?;
+    Ok(KBox::new(buffer, flags)?)
 }

@@ -72,6 +72,9 @@ pub(crate) struct RequestSender<W> {
     ring: Arc<SendCtxRing>,
     /// The last entry that was used.
     head: u32,
+    /// The last entry whose buffer was moved to another one. Those behind it have buffers, up to
+    /// `head`.
+    moved: u32,
     /// Work requests since the last signalled one.
     unsignaled: u32,
     batch: u32,
@@ -89,15 +92,18 @@ impl<O: Send + 'static, U: Send + 'static> RequestSender<Waiting<O, U>> {
         sizes: &SenderSizes,
     ) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
-        let ring = SendCtxRing::new(pd, sizes, handler::<C, SendCtx>())?;
+        // A full ring must contain a Send that is signalled.
+        let batch = sizes.batch.min(sizes.messages / 2);
+        // So must a ring without another buffer, because there may be no memory for more.
+        let ring = SendCtxRing::new(pd, sizes, 2 * batch + 1, handler::<C, SendCtx>())?;
         // Posted work requests refer to the ring.
         ep.hold_until_drained(ring.clone())?;
         Ok(Self {
+            head: ring.released(),
+            moved: 0,
             ring,
-            head: 0,
             unsignaled: 0,
-            // A full ring must contain a Send that is signalled.
-            batch: sizes.batch.min(sizes.messages / 2),
+            batch,
             mr_mapper: MrMapper::for_endpoint(ep, sizes.mr_pages, sizes.gaps)?,
         })
     }
@@ -109,23 +115,22 @@ impl<W> RequestSender<W> {
         self.mr_mapper.pool()
     }
 
-    /// Whether there is room for another Send.
+    /// Whether there is room for another Send, and a buffer.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.ring.next(self.head) != self.ring.released()
+        let released = self.ring.released();
+        self.ring.next(self.head) != released && self.moved != released
     }
 
-    /// Starts a Send; `None` if there is no room for one.
-    #[inline]
+    /// Starts a Send; `None` if there is no room for one, or no buffer.
+    #[inline(always)]
     pub(crate) fn begin(&mut self) -> Option<SendBuilder<'_, W>> {
-        let index = self.ring.next(self.head);
-        if index == self.ring.released() {
-            return None;
-        }
-        // SAFETY: The entry is not posted: it is behind the one that was posted last, and before
-        // the one that was released last. Only `self` uses such entries, and it is borrowed as long
-        // as the entry: `self` keeps the ring, and the ring keeps its entries in place.
-        let entry = unsafe { &mut *ptr::from_mut(self.ring.entry(index)) };
+        // SAFETY: `self` alone begins Sends. It is borrowed as long as the entry, and `head` and
+        // `moved` are those of the ring.
+        let (index, entry) = unsafe { self.ring.begin(self.head, &mut self.moved) }?;
+        // `self` keeps the ring, and the ring keeps its entries in place.
+        // SAFETY: As above: nothing else uses the entry as long as `self` is borrowed.
+        let entry = unsafe { &mut *ptr::from_mut(entry) };
         entry.clear();
         Some(SendBuilder {
             sender: self,

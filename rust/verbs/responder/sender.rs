@@ -189,7 +189,7 @@ impl<S: Send + 'static> ReplySender<S> {
     /// # Errors
     ///
     /// `ENOMEM`, `EIO` if the device cannot map it, `EINVAL` if the endpoint is not open.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get<C: EndpointOps>(&self, ep: &Endpoint<C>) -> Result<SendCtxt> {
         match self.idle.get() {
             Some(ctxt) => Ok(ctxt),

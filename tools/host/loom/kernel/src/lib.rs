@@ -91,6 +91,15 @@ pub mod prelude {
             Ok(KBox(Box::new_uninit()))
         }
 
+        /// Allocates memory for the value.
+        ///
+        /// # Errors
+        ///
+        /// None here.
+        pub fn new(value: T, _: Flags) -> Result<Self> {
+            Ok(Self(Box::new(value)))
+        }
+
         /// Gives the memory up.
         pub fn leak<'a>(this: Self) -> &'a mut T {
             Box::leak(this.0)

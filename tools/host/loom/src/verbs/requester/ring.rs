@@ -22,6 +22,8 @@ use crate::verbs::device::pd::Pd;
 
 /// Sends that may be outstanding.
 const MESSAGES: u32 = 2;
+/// Buffers from the start.
+const BUFFERS: u32 = 1;
 
 /// The ring of a connection, and its Send Queue.
 struct Connection {
@@ -44,10 +46,10 @@ impl Connection {
         let Ok(pd) = Arc::new(Pd { mapped }, GFP_KERNEL) else {
             unreachable!()
         };
-        let Ok(ring) = SendCtxRing::new(&pd, &sizes, || ()) else {
+        let Ok(ring) = SendCtxRing::new(&pd, &sizes, BUFFERS, || ()) else {
             unreachable!()
         };
-        assert_eq!(ring.released(), 0);
+        assert_eq!(ring.released(), BUFFERS);
         loom::sync::Arc::new(Self {
             ring,
             pd,
@@ -60,13 +62,9 @@ impl Connection {
 
     /// `RequestSender::begin` and `ReadySend::post_plain`, behind the Send `head`. Returns the
     /// index of the Send, unless the ring is full.
-    fn send(&self, head: u32, gathers: bool) -> Option<u32> {
-        let index = self.ring.next(head);
-        if index == self.ring.released() {
-            return None;
-        }
-        // SAFETY: The entry is not posted, and this is the only sender.
-        let entry = unsafe { self.ring.entry(index) };
+    fn send(&self, head: u32, moved: &mut u32, gathers: bool) -> Option<u32> {
+        // SAFETY: This is the only sender.
+        let (index, entry) = unsafe { self.ring.begin(head, moved) }?;
         entry.clear();
         entry.memory()[0] = 1;
         assert!(entry.append(1).is_ok());
@@ -117,10 +115,10 @@ fn send_that_is_posted_is_not_begun_again() {
             })
         };
         let mut sent = 0;
-        let mut head = 0;
+        let (mut head, mut moved) = (BUFFERS, 0);
         // The entry that was empty at first comes before those that are used again.
         for _ in 0..MESSAGES + 2 {
-            if let Some(index) = connection.send(head, sent != 1) {
+            if let Some(index) = connection.send(head, &mut moved, sent != 1) {
                 head = index;
                 sent += 1;
             }
