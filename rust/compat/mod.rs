@@ -13,6 +13,10 @@
 //! | `sunrpc`   | functions of SUNRPC                                   | 6.18, 6.19 |
 
 #[cfg(not(rpcrdma_has_atomic))]
+#[cfg_attr(
+    all(CONFIG_X86_64, not(any(CONFIG_KASAN, CONFIG_KCSAN))),
+    allow(dead_code, reason = "`lib::atomic_x86` has most of the operations")
+)]
 mod atomic;
 mod init;
 pub(crate) mod sunrpc;
