@@ -8,9 +8,9 @@
 //! released: some devices flush out of order. The ring is freed with its connection, and everything
 //! in it.
 //!
-//! A buffer stays with its entry until that is released. The sender then moves the buffer to the next
-//! entry that has none, so that there are no more buffers than Sends were ever outstanding, and the
-//! same few stay in the cache.
+//! A buffer stays with its entry until that is released. The sender then moves the buffer to the
+//! next entry that has none, so that there are no more buffers than Sends were ever outstanding, and
+//! the same few stay in the cache.
 //!
 //! C: xprt_rdma.h, struct rpcrdma_sendctx, struct rpcrdma_buffer
 //! C: verbs.c, rpcrdma_sendctxs_create(), rpcrdma_sendctx_create(), rpcrdma_sendctx_next()
@@ -352,8 +352,9 @@ impl SendCtxRing {
     ///
     /// # Safety
     ///
-    /// The caller is the sender, and uses no entry. `head` is the entry that it has posted last, and
-    /// `moved` is what the last call has left; or both are as [`Self::new`] says.
+    /// The caller is the sender, and uses no entry. `head` is the entry that was posted last, and
+    /// `moved` is what the last call has left. Before the first call, `head` is the entry that
+    /// counts as used, and `moved` is 0.
     #[inline(always)]
     #[allow(clippy::mut_from_ref, reason = "the caller is the entry's only user")]
     pub(super) unsafe fn begin(&self, head: u32, moved: &mut u32) -> Option<(u32, &mut SendCtx)> {
