@@ -100,9 +100,9 @@ pub(super) struct Lost;
 #[pin_data]
 pub(super) struct Dones {
     sends: SetOnce<CtrlSendPool>,
-    #[pin]
     /// The order matters for fairness only: the server keeps the pages of each Reply until the
     /// RDMA_DONE for this Reply arrives.
+    #[pin]
     waiting: SpinLock<Ring<Done>>,
 }
 
