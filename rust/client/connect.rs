@@ -178,7 +178,7 @@ fn make_sender(
     let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
     ep.context().mr_refresh.populate(refresh);
     let (sends, calls) = (limits.ctrl_sends(), limits.backchannel);
-    ep.context().errors.open(ep, sends, calls)?;
+    ep.context().open_errors(ep, sends, calls)?;
     Ok(sender)
 }
 

@@ -18,7 +18,8 @@ use crate::{
             Agreement,
             Extensions, //
         },
-        credit::Window, //
+        credit::Window,
+        inbound::RpcMsg, //
     },
     lib::{
         close_reason::{
@@ -46,12 +47,11 @@ use super::{
         ConnectProgress,
         ConnectWait, //
     },
+    ctrl_queue::CtrlQueue,
     dones::{
         Done,
-        Dones,
         ReplyRead, //
     },
-    error_queue::Errors,
     limits::Limits,
     recv_queue::RecvQueue,
     shared::{
@@ -75,7 +75,7 @@ pub(super) struct ClientEp {
     told_window: Atomic<u32>,
     /// RDMA_ERRORs that answer backchannel Calls.
     #[pin]
-    pub(super) errors: Errors,
+    errors: CtrlQueue<ErrorReply>,
     /// Inline threshold from the server, in bytes. Set when the peer accepts.
     inline_receive: Atomic<u32>,
     /// The server has sent private data. Set when the peer accepts.
@@ -89,7 +89,7 @@ pub(super) struct ClientEp {
     pub(super) reply_reads: ReplyReads<ReplyRead>,
     /// RDMA_DONEs that acknowledge these.
     #[pin]
-    dones: Dones,
+    dones: CtrlQueue<Done>,
     /// Allocates more MRs.
     pub(super) mr_refresh: SetOnce<Arc<MrRefresh<FenceWaiter, MrWaiters>>>,
     /// Why the connection has ended.
@@ -110,13 +110,13 @@ impl ClientEp {
             recv_queue: RecvQueue::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
             told_window: Atomic::new(Window::FRESH.granted()),
-            errors <- Errors::new(),
+            errors <- CtrlQueue::new(),
             inline_receive: Atomic::new(0),
             private_data: Atomic::new(false),
             pulled_replies: Atomic::new(false),
             remote_invalidation: Atomic::new(false),
             reply_reads <- ReplyReads::new(),
-            dones <- Dones::new(),
+            dones <- CtrlQueue::new(),
             mr_refresh: SetOnce::new(),
             closed: Closed::new(),
             disconnect_reported: Atomic::new(true),
@@ -152,6 +152,11 @@ impl ClientEp {
     #[inline]
     pub(super) fn inline_receive(&self) -> u32 {
         self.inline_receive.load(Relaxed)
+    }
+
+    /// Makes room for RDMA_ERRORs.
+    pub(super) fn open_errors(&self, ep: &Endpoint<Self>, sends: u32, calls: u32) -> Result {
+        self.errors.open(ep, sends, calls)
     }
 
     /// Makes room for RDMA_DONEs.
@@ -222,53 +227,47 @@ impl ClientEp {
         Window::from_bits(self.window.load(Relaxed))
     }
 
-    /// Sends `done`, or queues it until a control Send is idle.
+    /// The acknowledgement of `reply`; `None` if the Reply exposes nothing.
+    pub(super) fn done_for(&self, reply: &RpcMsg<'_>) -> Option<Done> {
+        Done::for_reply(reply, self.remote_invalidation())
+    }
+
+    /// Sends `done`, or queues it until a control Send is idle. There is room for one RDMA_DONE per
+    /// outstanding Call: a server that wants more cannot be trusted.
     pub(super) fn send_done(&self, ep: &Endpoint<Self>, done: Done) {
-        let (credits, invalidate) = self.done_terms();
-        let bytes = &self.shared.stats.control_bytes;
-        if self
-            .dones
-            .send(ep, done, credits, invalidate, bytes)
-            .is_err()
-        {
+        if self.dones.push(done) {
+            self.send_dones(ep);
+        } else {
             self.force_disconnect(CloseReason::DonesExceeded);
         }
     }
 
-    /// A control Send is idle again: sends the RDMA_DONEs that are queued.
-    pub(super) fn send_next_dones(&self, ep: &Endpoint<Self>) {
-        let (credits, invalidate) = self.done_terms();
-        let bytes = &self.shared.stats.control_bytes;
-        if self
-            .dones
-            .send_next(ep, credits, invalidate, bytes)
-            .is_err()
-        {
-            self.force_disconnect(CloseReason::DonesExceeded);
-        }
-    }
-
-    /// Sends an RDMA_ERROR, or queues it until a control Send is idle.
+    /// Sends an RDMA_ERROR, or queues it until a control Send is idle. A server that has more Calls
+    /// outstanding than it may gets no answer to some of them.
     pub(super) fn send_error(&self, ep: &Endpoint<Self>, error: &ErrorReply) {
-        let credits = self.limits().backchannel;
+        self.errors.push(*error);
+        self.send_errors(ep);
+    }
+
+    /// Sends the RDMA_DONEs and RDMA_ERRORs that are queued while control Sends are idle.
+    pub(super) fn send_queued(&self, ep: &Endpoint<Self>) {
+        self.send_dones(ep);
+        self.send_errors(ep);
+    }
+
+    fn send_dones(&self, ep: &Endpoint<Self>) {
         let bytes = &self.shared.stats.control_bytes;
-        if self.errors.send(ep, error, credits, bytes).is_err() {
+        if self.dones.send(ep, self.limits().credits, bytes).is_err() {
             self.force_disconnect(CloseReason::PostFailed);
         }
     }
 
-    /// A control Send is idle again: sends the RDMA_ERRORs that are queued.
-    pub(super) fn send_next_errors(&self, ep: &Endpoint<Self>) {
+    fn send_errors(&self, ep: &Endpoint<Self>) {
         let credits = self.limits().backchannel;
         let bytes = &self.shared.stats.control_bytes;
-        if self.errors.send_next(ep, credits, bytes).is_err() {
+        if self.errors.send(ep, credits, bytes).is_err() {
             self.force_disconnect(CloseReason::PostFailed);
         }
-    }
-
-    /// The credits in an RDMA_DONE, and whether it may invalidate the peer's handle.
-    fn done_terms(&self) -> (u32, bool) {
-        (self.limits().credits, self.remote_invalidation())
     }
 
     /// MRs may have returned to the pool: wakes the Calls that wait for some.

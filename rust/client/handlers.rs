@@ -162,8 +162,7 @@ impl Requester for ClientEp {
         let ctx = worker.context();
         match status {
             WcStatus::Success => {
-                ctx.send_next_errors(worker);
-                ctx.send_next_dones(worker);
+                ctx.send_queued(worker);
             }
             _ => ctx.force_disconnect(status.into()),
         }

@@ -19,8 +19,8 @@
 //! | `shared`          | state of a transport that outlives its connections  | any                      |
 //! | `answer`          | answered RPCs whose memory is not fenced yet        | receive and send worker  |
 //! | `inflight`        | memory that an outstanding Call exposes             | RPC task, receive worker |
-//! | `dones`           | RDMA_DONEs, sent or queued                          | receive and send worker  |
-//! | `error_queue`     | RDMA_ERRORs, sent or queued                         | receive and send worker  |
+//! | `ctrl_queue`      | RDMA_ERRORs and RDMA_DONEs, sent or queued          | receive and send worker  |
+//! | `dones`           | Replies that are fetched, and their RDMA_DONEs      | receive and send worker  |
 //! | `connect_wait`    | wait of the connect worker for CM events            | connect worker, CM       |
 //! | `ep`              | state of one connection                             | any                      |
 //! | `state`           | text of a transport's file                          | a task that reads it     |
@@ -42,9 +42,8 @@
 //!
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
 //!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
-//! * `Dones::waiting`, then `Pool::taken` or `InDoubt::list`: an RDMA_DONE that is queued takes an
-//!   idle control Send, whose post may fail;
-//! * `Errors::waiting`, then the same.
+//! * `CtrlQueue::waiting`, then `Pool::taken` or `InDoubt::list`: a message that is queued takes an
+//!   idle control Send, whose post may fail.
 //!
 //! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
 
@@ -57,10 +56,10 @@ mod compose;
 mod connect;
 mod connect_failure;
 mod connect_wait;
+mod ctrl_queue;
 mod dones;
 mod ep;
 mod error;
-mod error_queue;
 mod handlers;
 mod inflight;
 mod limits;

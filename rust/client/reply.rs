@@ -159,7 +159,7 @@ fn match_reply(
     );
     let Some(mut rpc) = found else {
         // No RPC waits. If the Reply is exposed, tell the server that it will not be read.
-        if let Some(done) = Done::for_reply(reply.xid, &reply.chunks.reads) {
+        if let Some(done) = ctx.done_for(reply) {
             ctx.send_done(worker, done);
         }
         return Outcome::Nothing;
@@ -176,7 +176,7 @@ fn match_reply(
             by_write: 0,
         }) => Ok(Completion::InReplyChunk(length)),
         // An exposed Reply is read, or at least acknowledged, even if it does not match.
-        _ => match Done::for_reply(reply.xid, &reply.chunks.reads) {
+        _ => match ctx.done_for(reply) {
             Some(done) => Err(done),
             None => {
                 ctx.shared.stats.bad_replies.add(1);
