@@ -55,6 +55,9 @@ fn main() {
     println!("cargo::rustc-cfg=CONFIG_TRACEPOINTS");
     for cfg in [
         "CONFIG_64BIT",
+        "CONFIG_X86_64",
+        "CONFIG_KASAN",
+        "CONFIG_KCSAN",
         "CONFIG_TRACEPOINTS",
         "CONFIG_SPARSEMEM_VMEMMAP",
         "rpcrdma_has_pin_init_scope",
