@@ -38,6 +38,12 @@ rule_conformance() {
 # Each change of tools/mutants/listed applies: its file has the old text once.
 rule_mutants() {
 	local id file old new
+	# The changed sources compile without the rest of the tree.
+	git grep -ho 'include_str!("[^"]*")' -- tools/host | sed 's/^.*("[./]*//; s/")$//' |
+		while IFS= read -r file; do
+			grep -q "^	find .* $file " tools/mutants/listed ||
+				echo "tools/mutants/listed: does not copy $file, which tools/host includes"
+		done
 	grep -v '^#' tools/mutants/changes | while IFS=$'\t' read -r id file old new _; do
 		[ "$(grep -oF -- "$old" "$file" | wc -l)" = 1 ] ||
 			echo "tools/mutants/changes: $id: $file does not have it once: $old"
