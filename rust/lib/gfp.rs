@@ -36,7 +36,8 @@ impl Gfp {
     ///
     /// For [`Gfp::NoWait`] this sets `PF_MEMALLOC`, the only scope in which such an allocation does
     /// not sleep. It also gives access to the memory reserves, so the caller should allocate
-    /// something with [`Self::flags`] first: that fails before the reserves are used.
+    /// something with [`Self::flags`] first: that fails before the reserves are used. A later
+    /// allocation that fails is logged, because no scope stands for `__GFP_NOWARN`.
     #[inline]
     pub(crate) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         let _scope = (self == Self::NoWait).then(NoReclaim::begin);
