@@ -110,9 +110,13 @@ static struct rdma_conn_param conn_param(const struct params *params)
 	};
 }
 
+/* Keeps errno. */
 static struct conn *conn_abort(struct conn *c)
 {
+	int error = errno;
+
 	conn_close(c);
+	errno = error;
 	return NULL;
 }
 
@@ -172,32 +176,55 @@ static struct conn *conn_resolve(const struct params *params)
 	return c;
 }
 
-static struct conn *conn_connect(struct conn *c, struct rdma_conn_param *param)
+/* Connects once; NULL with EADDRINUSE if the port at this end is not free. */
+static struct conn *conn_try(const struct params *params, const uint32_t *no_qp)
 {
-	if (!rdma_connect(c->id, param))
+	struct rdma_conn_param param = conn_param(params);
+	struct conn *c = conn_resolve(params);
+
+	if (no_qp)
+		param.qp_num = *no_qp;
+	if (!c || (!no_qp && !allocate(c))) {
+		errno = 0;
+	} else if (!rdma_connect(c->id, &param)) {
 		return c;
-	fail("rdma_connect: %s", strerror(errno));
+	} else if (errno != EADDRINUSE) {
+		fail("rdma_connect: %s", strerror(errno));
+		errno = 0;
+	}
 	return conn_abort(c);
+}
+
+/*
+ * iWARP: rdma_cm chooses the port at this end, then siw binds a TCP socket to the port, which
+ * another TCP socket may use. rdma_cm chooses another port for the next attempt.
+ */
+static struct conn *conn_connect(const struct params *params, const uint32_t *no_qp)
+{
+	struct conn *c;
+	int tries = 10;
+
+	do {
+		c = conn_try(params, no_qp);
+	} while (!c && errno == EADDRINUSE && --tries);
+	if (!c && errno == EADDRINUSE)
+		fail("rdma_connect: %s, ten times", strerror(errno));
+	return c;
 }
 
 /* Asks the server for a connection; conn_settled() waits for its answer. */
 struct conn *conn_start(const struct params *params)
 {
-	struct rdma_conn_param param = conn_param(params);
-	struct conn *c = conn_resolve(params);
-
-	return c && allocate(c) ? conn_connect(c, &param) : conn_abort(c);
+	return conn_connect(params, NULL);
 }
 
 /* The same, without a queue pair: the connection cannot be used if the server accepts it. */
 struct conn *conn_request(const struct params *params)
 {
 	static uint32_t qp_num = 0x800000;	/* that no queue pair has, for the CM */
-	struct rdma_conn_param param = conn_param(params);
-	struct conn *c = conn_resolve(params);
+	uint32_t no_qp = qp_num++;
 
-	param.qp_num = qp_num++;
-	return c ? conn_connect(c, &param) : NULL;
+	return conn_connect(params, &no_qp);
 }
 
 /* Waits until the server accepts or rejects the connection. */
