@@ -117,7 +117,7 @@ fn unmap(bus: u64, len: usize, direction: dma_data_direction, sync: bool) {
             "{bus:#x} is unmapped otherwise than it was mapped"
         ));
     }
-    fabric::unmapped(bus, len);
+    fabric_memory::unmapped(bus, len);
     if sync && direction == dma_data_direction_DMA_FROM_DEVICE {
         // SAFETY: Memory that is mapped is not freed: `freed` looks after that.
         unsafe { host_of(&mapping).copy_from(mapping.copy.as_ptr(), len) };

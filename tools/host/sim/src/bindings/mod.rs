@@ -3,36 +3,38 @@
 //! The C interface of the kernel, in Rust: structures with the members that the module uses, and
 //! the functions that it calls.
 //!
-//! | file          | what                                                               |
-//! |---------------|--------------------------------------------------------------------|
-//! | `types`       | structures and constants                                           |
-//! | `memory`      | pages, `kmalloc()`, and other small functions                      |
-//! | `arena`       | where pages come from                                              |
-//! | `dma`         | the IOMMU: what a device may access, and when                      |
-//! | `fabric`      | the RDMA device                                                    |
-//! | `credit_law`  | a law that each message shows                                      |
-//! | `fabric_steps`| what happens to it, step by step                                   |
-//! | `fabric_peer` | queue pairs and regions of the stage                               |
-//! | `fabric_recv` | what arrives, and takes a Receive                                  |
-//! | `ib_core`     | clients of the RDMA core, and their devices                        |
-//! | `hotplug`     | devices that are removed, and addresses that move                  |
-//! | `verbs`       | `ib_*()`                                                           |
-//! | `rw`          | `rdma_rw_ctx_*()`                                                  |
-//! | `rw_mr`       | the same over iWARP, where the sink of a Read is registered        |
-//! | `iwarp_law`   | what only iWARP asks for                                           |
-//! | `books`       | what the stand-ins know of connections                             |
-//! | `cm`          | the connection manager                                             |
-//! | `rdma_cm`     | `rdma_*()`                                                         |
-//! | `svc`         | SUNRPC of the server: transports, their queue, nfsd's part of each |
-//! | `nfsd_rqst`   | the requests of its threads                                        |
-//! | `xprt`        | SUNRPC of the client: transports, windows                          |
-//! | `rqst`        | its requests                                                       |
-//! | `rpc`         | its tasks                                                          |
-//! | `rpc_clock`   | their timeouts                                                     |
-//! | `rpc_pages`   | the memory of these                                                |
-//! | `slots`       | requests for which a transport has room                            |
-//! | `trace`       | trace events                                                       |
-//! | `backchannel` | SUNRPC of backchannel Calls, at both ends                          |
+//! | file            | what                                                               |
+//! |-----------------|--------------------------------------------------------------------|
+//! | `types`         | structures and constants                                           |
+//! | `memory`        | pages, `kmalloc()`, and other small functions                      |
+//! | `arena`         | where pages come from                                              |
+//! | `dma`           | the IOMMU: what a device may access, and when                      |
+//! | `fabric`        | the RDMA device: its queues and regions                            |
+//! | `fabric_memory` | the memory that peers and work requests access                     |
+//! | `credit_law`    | a law that each message shows                                      |
+//! | `fabric_recv`   | what arrives, and takes a Receive                                  |
+//! | `fabric_send`   | what the work requests of a Send Queue do                          |
+//! | `fabric_steps`  | what happens to it, step by step                                   |
+//! | `fabric_peer`   | queue pairs and regions of the stage                               |
+//! | `ib_core`       | clients of the RDMA core, and their devices                        |
+//! | `hotplug`       | devices that are removed, and addresses that move                  |
+//! | `verbs`         | `ib_*()`                                                           |
+//! | `rw`            | `rdma_rw_ctx_*()`                                                  |
+//! | `rw_mr`         | the same over iWARP, where the sink of a Read is registered        |
+//! | `iwarp_law`     | what only iWARP asks for                                           |
+//! | `books`         | what the stand-ins know of connections                             |
+//! | `cm`            | the connection manager                                             |
+//! | `rdma_cm`       | `rdma_*()`                                                         |
+//! | `svc`           | SUNRPC of the server: transports, their queue, nfsd's part of each |
+//! | `nfsd_rqst`     | the requests of its threads                                        |
+//! | `xprt`          | SUNRPC of the client: transports, windows                          |
+//! | `rqst`          | its requests                                                       |
+//! | `rpc`           | its tasks                                                          |
+//! | `rpc_clock`     | their timeouts                                                     |
+//! | `rpc_pages`     | the memory of these                                                |
+//! | `slots`         | requests for which a transport has room                            |
+//! | `trace`         | trace events                                                       |
+//! | `backchannel`   | SUNRPC of backchannel Calls, at both ends                          |
 
 #![allow(
     non_camel_case_types,
@@ -51,8 +53,10 @@ mod credit_law;
 pub(crate) mod debugfs;
 pub(crate) mod dma;
 pub(crate) mod fabric;
+mod fabric_memory;
 pub(crate) mod fabric_peer;
 mod fabric_recv;
+mod fabric_send;
 pub(crate) mod fabric_steps;
 pub(crate) mod hotplug;
 pub(crate) mod ib_core;
@@ -78,6 +82,7 @@ pub(crate) use cm::*;
 pub(crate) use debugfs::*;
 pub(crate) use dma::*;
 pub(crate) use fabric::*;
+pub(crate) use fabric_memory::*;
 pub(crate) use fabric_peer::*;
 pub(crate) use fabric_steps::*;
 pub(crate) use ib_core::*;
