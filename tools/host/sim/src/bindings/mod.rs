@@ -18,7 +18,9 @@
 //! | `fabric_peer`   | queue pairs and regions of the stage                               |
 //! | `ib_core`       | clients of the RDMA core, and their devices                        |
 //! | `hotplug`       | devices that are removed, and addresses that move                  |
-//! | `verbs`         | `ib_*()`                                                           |
+//! | `verbs`         | `ib_*()`: domains, completion queues, regions                      |
+//! | `verbs_qp`      | the same of queue pairs                                            |
+//! | `verbs_post`    | work requests are posted                                           |
 //! | `rw`            | `rdma_rw_ctx_*()`                                                  |
 //! | `rw_mr`         | the same over iWARP, where the sink of a Read is registered        |
 //! | `iwarp_law`     | what only iWARP asks for                                           |
@@ -75,6 +77,8 @@ pub(crate) mod svc;
 mod trace;
 mod types;
 mod verbs;
+mod verbs_post;
+mod verbs_qp;
 pub(crate) mod xprt;
 
 pub(crate) use backchannel::*;
@@ -95,6 +99,8 @@ pub(crate) use svc::*;
 pub(crate) use trace::*;
 pub(crate) use types::*;
 pub(crate) use verbs::*;
+pub(crate) use verbs_post::*;
+pub(crate) use verbs_qp::*;
 pub(crate) use xprt::*;
 
 pub(crate) use kernel::bindings::*;
