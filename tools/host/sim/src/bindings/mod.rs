@@ -27,6 +27,8 @@
 //! | `books`         | what the stand-ins know of connections                             |
 //! | `cm`            | the connection manager                                             |
 //! | `rdma_cm`       | `rdma_*()`                                                         |
+//! | `cm_steps`      | messages arrive, and handlers are called                           |
+//! | `cm_peer`       | the same for peers of the stage                                    |
 //! | `svc`           | SUNRPC of the server: transports, their queue, nfsd's part of each |
 //! | `nfsd_rqst`     | the requests of its threads                                        |
 //! | `xprt`          | SUNRPC of the client: transports, windows                          |
@@ -51,6 +53,8 @@ mod arena;
 pub(crate) mod backchannel;
 pub(crate) mod books;
 pub(crate) mod cm;
+pub(crate) mod cm_peer;
+pub(crate) mod cm_steps;
 mod credit_law;
 pub(crate) mod debugfs;
 pub(crate) mod dma;

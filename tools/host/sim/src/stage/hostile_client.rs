@@ -10,6 +10,7 @@ use super::hostile;
 use super::peer_calls::{compose, Sent};
 use super::rpc::Rpc;
 use crate::bindings::cm::{self, End, Message, Param};
+use crate::bindings::cm_peer;
 use crate::bindings::fabric::{fabric, PeerEvent};
 use crate::bindings::fabric_peer as queue;
 use crate::engine::agreement::Agreement;
@@ -87,7 +88,7 @@ impl HostileClient {
             Link::Asked { qp, .. } => qp,
             Link::Up { qp, server, .. } => {
                 if says_so {
-                    cm::peer_tells(qp, server, Message::Disconnect);
+                    cm_peer::peer_tells(qp, server, Message::Disconnect);
                 } else {
                     cm::disconnect(qp);
                 }
@@ -124,7 +125,7 @@ impl HostileClient {
             responder_resources: [0, 1, 8, 255][below(4)],
             initiator_depth: [0, 1, 8, 255][below(4)],
         };
-        if cm::peer_connect(qp, param) {
+        if cm_peer::peer_connect(qp, param) {
             *self.link.borrow_mut() = Link::Asked { qp, own };
         } else {
             queue::peer_end(qp);
@@ -132,7 +133,7 @@ impl HostileClient {
     }
 
     fn hear(&self, qp: u32) {
-        let Some((from, message)) = cm::peer_message(qp) else {
+        let Some((from, message)) = cm_peer::peer_message(qp) else {
             return;
         };
         let mut link = self.link.borrow_mut();
@@ -141,7 +142,7 @@ impl HostileClient {
                 let agreement = Agreement::between(own, &PrivateData::of_peer(&param.private_data));
                 cm::connect(qp, other);
                 if !one_in(4) {
-                    cm::peer_tells(qp, from, Message::Ready);
+                    cm_peer::peer_tells(qp, from, Message::Ready);
                 }
                 *link = Link::Up {
                     qp,
@@ -221,7 +222,7 @@ impl sched::Source for HostileClient {
         };
         let events = fabric(|f| f.qps.get(&qp).is_some_and(|qp| !qp.inbox.is_empty()));
         let acts = self.left.get() > 0 && matches!(*self.link.borrow(), Link::Up { .. });
-        usize::from(cm::has_peer_message(qp)) + usize::from(events) + usize::from(acts)
+        usize::from(cm_peer::has_peer_message(qp)) + usize::from(events) + usize::from(acts)
     }
 
     fn run(&self, nth: usize) {
@@ -234,7 +235,7 @@ impl sched::Source for HostileClient {
         };
         let events = fabric(|f| f.qps.get(&qp).is_some_and(|qp| !qp.inbox.is_empty()));
         let mut kinds = Vec::new();
-        if cm::has_peer_message(qp) {
+        if cm_peer::has_peer_message(qp) {
             kinds.push(0);
         }
         if events {

@@ -12,6 +12,7 @@ use super::hostile;
 use super::peer_calls::register;
 use super::rpc::Rpc;
 use crate::bindings::cm::{self, End, Message, Param};
+use crate::bindings::cm_peer;
 use crate::bindings::fabric::{fabric, PeerEvent};
 use crate::bindings::fabric_peer as queue;
 use crate::engine::agreement::Agreement;
@@ -48,7 +49,7 @@ impl HostileServer {
     /// Starts to listen at the hostile address. It does so many things there.
     pub(super) fn new(acts: u32, calls: Calls) -> Self {
         let mailbox = queue::peer_qp(0);
-        cm::peer_listens(Some(mailbox));
+        cm_peer::peer_listens(Some(mailbox));
         Self {
             mailbox,
             links: RefCell::default(),
@@ -67,14 +68,14 @@ impl HostileServer {
     /// Its connections end, and the address leads to the server of the module.
     pub(super) fn end(&self) {
         self.left.set(0);
-        cm::peer_listens(None);
+        cm_peer::peer_listens(None);
         // The connection manager gives up.
         for from in self.asked.take() {
-            cm::peer_tells(self.mailbox, from, Message::Reject);
+            cm_peer::peer_tells(self.mailbox, from, Message::Reject);
         }
-        while let Some((from, message)) = cm::peer_message(self.mailbox) {
+        while let Some((from, message)) = cm_peer::peer_message(self.mailbox) {
             if matches!(message, Message::Request { .. }) {
-                cm::peer_tells(self.mailbox, from, Message::Reject);
+                cm_peer::peer_tells(self.mailbox, from, Message::Reject);
             }
         }
         let links: Vec<u32> = self.links.borrow().iter().map(|link| link.qp).collect();
@@ -95,7 +96,7 @@ impl HostileServer {
         };
         let link = links.swap_remove(at);
         if says_so {
-            cm::peer_tells(qp, link.client, Message::Disconnect);
+            cm_peer::peer_tells(qp, link.client, Message::Disconnect);
         } else {
             cm::disconnect(qp);
         }
@@ -103,7 +104,7 @@ impl HostileServer {
     }
 
     fn hear(&self) {
-        let Some((from, message)) = cm::peer_message(self.mailbox) else {
+        let Some((from, message)) = cm_peer::peer_message(self.mailbox) else {
             return;
         };
         let Message::Request { param, qp: other } = message else {
@@ -114,7 +115,7 @@ impl HostileServer {
             return;
         }
         if one_in(6) {
-            cm::peer_tells(self.mailbox, from, Message::Reject);
+            cm_peer::peer_tells(self.mailbox, from, Message::Reject);
             return;
         }
         let qp = queue::peer_qp([1, 8, 200][below(3)]);
@@ -141,7 +142,7 @@ impl HostileServer {
             responder_resources: [0, 1, 8, 255][below(4)],
             initiator_depth: [0, 1, 8, 255][below(4)],
         };
-        cm::peer_tells(qp, from, Message::Accept { param, qp });
+        cm_peer::peer_tells(qp, from, Message::Accept { param, qp });
         self.links.borrow_mut().push(Link {
             qp,
             client: from,
@@ -152,7 +153,7 @@ impl HostileServer {
     }
 
     fn tell(&self, qp: u32) {
-        match cm::peer_message(qp) {
+        match cm_peer::peer_message(qp) {
             Some((_, Message::Disconnect)) => self.leave(qp, true),
             Some((_, Message::Reject)) => self.leave(qp, true),
             _ => {}
@@ -312,11 +313,11 @@ impl HostileServer {
     /// What can be done, and on which connection.
     fn choices(&self) -> Vec<(Choice, u32)> {
         let mut choices = Vec::new();
-        if cm::has_peer_message(self.mailbox) {
+        if cm_peer::has_peer_message(self.mailbox) {
             choices.push((Choice::Hear, self.mailbox));
         }
         for link in &*self.links.borrow() {
-            if cm::has_peer_message(link.qp) {
+            if cm_peer::has_peer_message(link.qp) {
                 choices.push((Choice::Tell, link.qp));
             }
             if fabric(|f| f.qps.get(&link.qp).is_some_and(|qp| !qp.inbox.is_empty())) {

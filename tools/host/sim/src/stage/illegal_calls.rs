@@ -16,6 +16,7 @@ use super::plays::{pick, to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::cm::{self, Message, Param};
+use crate::bindings::cm_peer;
 use crate::bindings::fabric::{fabric, PeerEvent};
 use crate::bindings::fabric_peer as queue;
 use crate::bindings::rpc::{Client, Manner};
@@ -53,7 +54,7 @@ struct Caller {
 
 impl Caller {
     fn accept(&self) {
-        let Some((from, Message::Request { qp: other, .. })) = cm::peer_message(self.mailbox)
+        let Some((from, Message::Request { qp: other, .. })) = cm_peer::peer_message(self.mailbox)
         else {
             return;
         };
@@ -71,7 +72,7 @@ impl Caller {
             responder_resources: 8,
             initiator_depth: 8,
         };
-        cm::peer_tells(qp, from, Message::Accept { param, qp });
+        cm_peer::peer_tells(qp, from, Message::Accept { param, qp });
         *self.link.borrow_mut() = Some(Link {
             qp,
             granted: 1,
@@ -138,7 +139,7 @@ impl Caller {
 
     fn choices(&self) -> Vec<Choice> {
         let mut choices = Vec::new();
-        if cm::has_peer_message(self.mailbox) {
+        if cm_peer::has_peer_message(self.mailbox) {
             choices.push(Choice::Accept);
         }
         if let Some(link) = &*self.link.borrow() {
@@ -242,7 +243,7 @@ pub(super) fn client_refuses_illegal_calls(config: &Config) -> Result<Seen, Stri
         left: Cell::new(illegal),
         refused: Cell::new(0),
     });
-    cm::peer_listens(Some(server.mailbox));
+    cm_peer::peer_listens(Some(server.mailbox));
     sched::add_source(server.clone());
     let replies = Rc::new(Cell::new(0));
     let client: Rc<RefCell<Option<Rc<Client>>>> = Rc::default();
@@ -264,7 +265,7 @@ pub(super) fn client_refuses_illegal_calls(config: &Config) -> Result<Seen, Stri
         return Err(format!("an end was denied: {denied:?}"));
     }
     let refused = server.refused.get();
-    cm::peer_listens(None);
+    cm_peer::peer_listens(None);
     if let Some(link) = server.link.take() {
         cm::disconnect(link.qp);
         queue::peer_end(link.qp);

@@ -13,6 +13,7 @@ use super::nfsd::Nfsd;
 use super::peer_calls::{check, compose, content, Sent};
 use super::rpc::Rpc;
 use crate::bindings::cm::{self, End, Message, Param};
+use crate::bindings::cm_peer;
 use crate::bindings::fabric::{self, PeerEvent};
 use crate::bindings::fabric_peer as queue;
 use crate::engine::agreement::{Agreement, Extensions, ReadDepths};
@@ -144,7 +145,7 @@ impl Peer {
             responder_resources: 8,
             initiator_depth: 8,
         };
-        if cm::peer_connect(qp, param) {
+        if cm_peer::peer_connect(qp, param) {
             *self.link.borrow_mut() = Link::Asked { qp, own, offer };
         } else {
             queue::peer_end(qp);
@@ -167,7 +168,7 @@ impl Peer {
             Link::Up {
                 qp, server, sent, ..
             } => {
-                cm::peer_tells(qp, server, Message::Disconnect);
+                cm_peer::peer_tells(qp, server, Message::Disconnect);
                 (qp, sent)
             }
         };
@@ -184,7 +185,7 @@ impl Peer {
             Link::Down => return,
             Link::Asked { qp, .. } | Link::Up { qp, .. } => *qp,
         };
-        let Some((from, message)) = cm::peer_message(qp) else {
+        let Some((from, message)) = cm_peer::peer_message(qp) else {
             return;
         };
         let mut link = self.link.borrow_mut();
@@ -200,7 +201,7 @@ impl Peer {
                 cm::connect(qp, other);
                 // The message that the end is ready may be lost.
                 if !one_in(4) {
-                    cm::peer_tells(qp, from, Message::Ready);
+                    cm_peer::peer_tells(qp, from, Message::Ready);
                 }
                 self.connections.set(self.connections.get() + 1);
                 *link = Link::Up {
@@ -351,7 +352,7 @@ impl Peer {
     fn has_message(&self) -> bool {
         match &*self.link.borrow() {
             Link::Down => false,
-            Link::Asked { qp, .. } | Link::Up { qp, .. } => cm::has_peer_message(*qp),
+            Link::Asked { qp, .. } | Link::Up { qp, .. } => cm_peer::has_peer_message(*qp),
         }
     }
 

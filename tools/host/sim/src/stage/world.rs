@@ -12,7 +12,7 @@ use kernel::{memory, ThisModule};
 
 use super::files;
 
-use crate::bindings::cm::CmSteps;
+use crate::bindings::cm_steps::CmSteps;
 use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
