@@ -11,7 +11,6 @@ use kernel::ffi::c_int;
 use kernel::sched;
 
 use super::rpc::{Client, Manner};
-use super::xprt::ptr;
 use super::*;
 
 /// The program of the callback service.

@@ -3,7 +3,7 @@
 //! What the stand-ins know of connections, to compare it with what the module's files say.
 
 use super::fabric::*;
-use super::xprt::{ptr, state, sunrpc};
+use super::xprt::{state, sunrpc};
 use super::*;
 
 /// Names and values, as in a file.

@@ -10,7 +10,6 @@ use kernel::error::{code, from_err_ptr, Error};
 use kernel::ffi::c_char;
 use kernel::{lockdep, sched};
 
-use super::xprt::ptr;
 use super::*;
 
 /// The locks that a reader may take. No RPC takes one of them unless it is given up.

@@ -386,3 +386,8 @@ pub(crate) fn write_sysctl(path: &str, value: u32) {
         *entry.data.cast::<u32>() = value;
     }
 }
+
+/// A pointer to what is at an exposed address.
+pub(super) fn ptr<T>(address: usize) -> *mut T {
+    core::ptr::with_exposed_provenance_mut(address)
+}

@@ -3,42 +3,43 @@
 //! The C interface of the kernel, in Rust: structures with the members that the module uses, and
 //! the functions that it calls.
 //!
-//! | file            | what                                                               |
-//! |-----------------|--------------------------------------------------------------------|
-//! | `types`         | structures and constants                                           |
-//! | `memory`        | pages, `kmalloc()`, and other small functions                      |
-//! | `arena`         | where pages come from                                              |
-//! | `dma`           | the IOMMU: what a device may access, and when                      |
-//! | `fabric`        | the RDMA device: its queues and regions                            |
-//! | `fabric_memory` | the memory that peers and work requests access                     |
-//! | `credit_law`    | a law that each message shows                                      |
-//! | `fabric_recv`   | what arrives, and takes a Receive                                  |
-//! | `fabric_send`   | what the work requests of a Send Queue do                          |
-//! | `fabric_steps`  | what happens to it, step by step                                   |
-//! | `fabric_peer`   | queue pairs and regions of the stage                               |
-//! | `ib_core`       | clients of the RDMA core, and their devices                        |
-//! | `hotplug`       | devices that are removed, and addresses that move                  |
-//! | `verbs`         | `ib_*()`: domains, completion queues, regions                      |
-//! | `verbs_qp`      | the same of queue pairs                                            |
-//! | `verbs_post`    | work requests are posted                                           |
-//! | `rw`            | `rdma_rw_ctx_*()`                                                  |
-//! | `rw_mr`         | the same over iWARP, where the sink of a Read is registered        |
-//! | `iwarp_law`     | what only iWARP asks for                                           |
-//! | `books`         | what the stand-ins know of connections                             |
-//! | `cm`            | the connection manager                                             |
-//! | `rdma_cm`       | `rdma_*()`                                                         |
-//! | `cm_steps`      | messages arrive, and handlers are called                           |
-//! | `cm_peer`       | the same for peers of the stage                                    |
-//! | `svc`           | SUNRPC of the server: transports, their queue, nfsd's part of each |
-//! | `nfsd_rqst`     | the requests of its threads                                        |
-//! | `xprt`          | SUNRPC of the client: transports, windows                          |
-//! | `rqst`          | its requests                                                       |
-//! | `rpc`           | its tasks                                                          |
-//! | `rpc_clock`     | their timeouts                                                     |
-//! | `rpc_pages`     | the memory of these                                                |
-//! | `slots`         | requests for which a transport has room                            |
-//! | `trace`         | trace events                                                       |
-//! | `backchannel`   | SUNRPC of backchannel Calls, at both ends                          |
+//! | file            | what                                                        |
+//! |-----------------|-------------------------------------------------------------|
+//! | `types`         | structures and constants                                    |
+//! | `memory`        | pages, `kmalloc()`, and other small functions               |
+//! | `arena`         | where pages come from                                       |
+//! | `dma`           | the IOMMU: what a device may access, and when               |
+//! | `fabric`        | the RDMA device: its queues and regions                     |
+//! | `fabric_memory` | the memory that peers and work requests access              |
+//! | `credit_law`    | a law that each message shows                               |
+//! | `fabric_recv`   | what arrives, and takes a Receive                           |
+//! | `fabric_send`   | what the work requests of a Send Queue do                   |
+//! | `fabric_steps`  | what happens to it, step by step                            |
+//! | `fabric_peer`   | queue pairs and regions of the stage                        |
+//! | `ib_core`       | clients of the RDMA core, and their devices                 |
+//! | `hotplug`       | devices that are removed, and addresses that move           |
+//! | `verbs`         | `ib_*()`: domains, completion queues, regions               |
+//! | `verbs_qp`      | the same of queue pairs                                     |
+//! | `verbs_post`    | work requests are posted                                    |
+//! | `rw`            | `rdma_rw_ctx_*()`                                           |
+//! | `rw_mr`         | the same over iWARP, where the sink of a Read is registered |
+//! | `iwarp_law`     | what only iWARP asks for                                    |
+//! | `books`         | what the stand-ins know of connections                      |
+//! | `cm`            | the connection manager                                      |
+//! | `rdma_cm`       | `rdma_*()`                                                  |
+//! | `cm_steps`      | messages arrive, and handlers are called                    |
+//! | `cm_peer`       | the same for peers of the stage                             |
+//! | `svc`           | SUNRPC of the server: transports, their queue               |
+//! | `nfsd_rqst`     | the requests of nfsd's threads                              |
+//! | `nfsd_threads`  | what these threads do with each transport                   |
+//! | `xprt`          | SUNRPC of the client: transports, windows                   |
+//! | `rqst`          | its requests                                                |
+//! | `rpc`           | its tasks                                                   |
+//! | `rpc_clock`     | their timeouts                                              |
+//! | `rpc_pages`     | the memory of these                                         |
+//! | `slots`         | requests for which a transport has room                     |
+//! | `trace`         | trace events                                                |
+//! | `backchannel`   | SUNRPC of backchannel Calls, at both ends                   |
 
 #![allow(
     non_camel_case_types,
@@ -69,6 +70,7 @@ pub(crate) mod ib_core;
 mod iwarp_law;
 pub(crate) mod memory;
 mod nfsd_rqst;
+pub(crate) mod nfsd_threads;
 mod rdma_cm;
 pub(crate) mod rpc;
 mod rpc_clock;

@@ -58,10 +58,6 @@ pub(super) fn sunrpc<R>(f: impl FnOnce(&mut Sunrpc) -> R) -> R {
     SUNRPC.with_borrow_mut(f)
 }
 
-pub(super) fn ptr<T>(address: usize) -> *mut T {
-    core::ptr::with_exposed_provenance_mut(address)
-}
-
 /// Forgets everything, after a run that has failed.
 pub(crate) fn abandon() {
     SUNRPC.with(|sunrpc| {

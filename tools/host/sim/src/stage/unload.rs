@@ -15,7 +15,7 @@ use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::fabric::{fabric, Device};
 use crate::bindings::rpc::{Client, Manner};
-use crate::bindings::{hotplug, svc, UNUSED};
+use crate::bindings::{hotplug, nfsd_threads, UNUSED};
 
 /// What the programs do.
 #[derive(Clone, Copy)]
@@ -105,12 +105,12 @@ pub(super) fn both_ends_unload(config: &Config) -> Result<Seen, String> {
     sched::spawn("nfsdctl", move || {
         let later = sched::now() + below(plan.lasts as usize * 1_000_000) as u64;
         while sched::wait_until(PAUSE, later) {}
-        svc::stop();
+        nfsd_threads::stop();
         for _ in 0..plan.starts {
             pause(plan.lasts);
-            svc::start(plan.threads, plan.payload, nfsd.clone());
+            nfsd_threads::start(plan.threads, plan.payload, nfsd.clone());
             pause(plan.lasts);
-            svc::stop();
+            nfsd_threads::stop();
         }
         ended.programs.set(ended.programs.get() - 1);
     });
@@ -173,9 +173,9 @@ fn mount(first_xid: u32, plan: &Plan, outcome: &Outcome) -> bool {
         while client.tasks.get() > 0 && sched::now() < most {
             sched::wait_until(PAUSE, sched::now() + 1_000_000);
         }
-    } else if svc::runs() {
+    } else if nfsd_threads::runs() {
         // All of them, unless the server is stopped.
-        while client.tasks.get() > 0 && svc::runs() {
+        while client.tasks.get() > 0 && nfsd_threads::runs() {
             sched::wait_until(PAUSE, sched::now() + 20_000_000);
         }
     }

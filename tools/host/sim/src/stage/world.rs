@@ -17,7 +17,8 @@ use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
 use crate::bindings::{
-    backchannel, cm, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages, svc, xprt,
+    backchannel, cm, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages,
+    nfsd_threads, svc, xprt,
 };
 use crate::client::Client;
 use crate::debugfs::Tree;
@@ -96,7 +97,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
             pages::write_sysctl(file, *value);
         }
         files::start(&config, &world);
-        svc::start(threads, payload, program);
+        nfsd_threads::start(threads, payload, program);
         started.set(true);
     });
     run_until("modprobe", || is_started.get() && cm::listener().is_some())
@@ -117,7 +118,7 @@ pub(crate) fn stop() -> Result<(), String> {
     let done = Rc::new(core::cell::Cell::new(false));
     let is_done = done.clone();
     sched::spawn("nfsdctl", move || {
-        svc::stop();
+        nfsd_threads::stop();
         done.set(true);
     });
     run_until("nfsdctl", || is_done.get())
@@ -158,7 +159,7 @@ pub(crate) fn is_unloaded() -> bool {
 /// Ends a run: stops the server, unloads the module, and looks whether anything is left.
 pub(crate) fn end() -> Result<(), String> {
     files::stop();
-    if svc::runs() {
+    if nfsd_threads::runs() {
         stop()?;
     }
     sched::spawn("rmmod", move || {
