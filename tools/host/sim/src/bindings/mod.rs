@@ -32,8 +32,11 @@
 //! | `svc`           | SUNRPC of the server: transports, their queue               |
 //! | `nfsd_rqst`     | the requests of nfsd's threads                              |
 //! | `nfsd_threads`  | what these threads do with each transport                   |
-//! | `xprt`          | SUNRPC of the client: transports, windows                   |
-//! | `rqst`          | its requests                                                |
+//! | `xprt`          | SUNRPC of the client: transports                            |
+//! | `wait_queue`    | the tasks that wait for them                                |
+//! | `xprt_lock`     | their send lock and congestion window                       |
+//! | `xprt_connect`  | how they connect                                            |
+//! | `rqst`          | the requests of the client                                  |
 //! | `rpc`           | its tasks                                                   |
 //! | `rpc_clock`     | their timeouts                                              |
 //! | `rpc_pages`     | the memory of these                                         |
@@ -85,7 +88,10 @@ mod types;
 mod verbs;
 mod verbs_post;
 mod verbs_qp;
+mod wait_queue;
 pub(crate) mod xprt;
+mod xprt_connect;
+mod xprt_lock;
 
 pub(crate) use backchannel::*;
 pub(crate) use cm::*;
@@ -107,7 +113,10 @@ pub(crate) use types::*;
 pub(crate) use verbs::*;
 pub(crate) use verbs_post::*;
 pub(crate) use verbs_qp::*;
+pub(crate) use wait_queue::*;
 pub(crate) use xprt::*;
+pub(crate) use xprt_connect::*;
+pub(crate) use xprt_lock::*;
 
 pub(crate) use kernel::bindings::*;
 

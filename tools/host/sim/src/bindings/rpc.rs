@@ -175,7 +175,7 @@ impl Client {
             (*task).killed = 1;
             let status = Some(-(ERESTARTSYS as c_int));
             if !(*task).tk_waitqueue.is_null() {
-                xprt::wake_task((*task).tk_waitqueue, task, status);
+                wait_queue::wake_task((*task).tk_waitqueue, task, status);
             }
         }
         sched::wake(delay_key(task));
@@ -327,7 +327,7 @@ impl Client {
             let cookie = (*xprt).connect_cookie;
             while !test_bit(XPRT_CONNECTED, state) {
                 (*task).tk_status = 0;
-                xprt::connect_task(task);
+                xprt_connect::connect_task(task);
                 sleep_if_queued(task);
                 if (*task).killed != 0 {
                     return true;
@@ -363,13 +363,13 @@ impl Client {
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
                     break;
                 }
-                if xprt::lock_write(xprt, task) {
+                if xprt_lock::lock_write(xprt, task) {
                     if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
                         (*task).tk_status = 0;
                         rqst::transmit(task);
                     }
                     let status = (*task).tk_status;
-                    xprt::release_write(xprt, task);
+                    xprt_lock::release_write(xprt, task);
                     match -status {
                         0 => {}
                         errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
@@ -387,7 +387,7 @@ impl Client {
                     }
                 } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
                     // Race breaker: someone may have transmitted the request.
-                    xprt::wake_task(&raw mut (*xprt).sending, task, Some(0));
+                    wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
                 }
                 sleep_if_queued(task);
                 if let Some(errno) = clock.check(task) {
@@ -403,7 +403,7 @@ impl Client {
                     wait(task);
                     if needs_retransmit(task) {
                         let status = Some(-(ENOTCONN as c_int));
-                        xprt::wake_task(&raw mut (*xprt).pending, task, status);
+                        wait_queue::wake_task(&raw mut (*xprt).pending, task, status);
                     }
                 }
                 (*xprt).queue_lock.release();
@@ -495,7 +495,7 @@ unsafe fn sleep_if_queued(task: *mut rpc_task) {
             if deadline == 0 || !timed {
                 sched::wait_on(task.addr());
             } else if !sched::wait_until(task.addr(), deadline) {
-                xprt::wake_task(queue, task, Some(-(ETIMEDOUT as c_int)));
+                wait_queue::wake_task(queue, task, Some(-(ETIMEDOUT as c_int)));
             }
         }
     }
@@ -553,13 +553,13 @@ pub(super) unsafe fn reply(rqst: *mut rpc_rqst) {
         // call_bc_transmit
         while (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
             (*task).tk_status = 0;
-            if xprt::lock_write(xprt, task) {
+            if xprt_lock::lock_write(xprt, task) {
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
                     (*task).tk_status = 0;
                     rqst::transmit(task);
                 }
                 let status = (*task).tk_status;
-                xprt::release_write(xprt, task);
+                xprt_lock::release_write(xprt, task);
                 match -status as u32 {
                     0 | EBADSLT | EAGAIN => {}
                     ENOMEM | ENOBUFS => delay(task),
@@ -567,7 +567,7 @@ pub(super) unsafe fn reply(rqst: *mut rpc_rqst) {
                     errno => sched::fail(format_args!("a Reply is not sent: errno {errno}")),
                 }
             } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
-                xprt::wake_task(&raw mut (*xprt).sending, task, Some(0));
+                wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
             }
             sleep_if_queued(task);
         }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! SUNRPC of the client: transports are connected and disconnected.
+
+use kernel::ffi::{c_int, c_ulong};
+use kernel::sched;
+
+use super::wait_queue::wake_all;
+use super::xprt::{state, with_transport_lock};
+use super::xprt_lock::{autoclose, clear_write_space, lock_write_next};
+use super::*;
+
+pub(crate) unsafe extern "C" fn xprt_wake_pending_tasks(xprt: *mut rpc_xprt, status: c_int) {
+    unsafe { wake_all(&raw mut (*xprt).pending, status) };
+}
+
+pub(crate) unsafe extern "C" fn xprt_disconnect_done(xprt: *mut rpc_xprt) {
+    unsafe {
+        with_transport_lock(xprt, || {
+            test_and_change_bit(XPRT_CONNECTED as usize, state(xprt), false);
+            clear_write_space(xprt);
+            if test_and_change_bit(XPRT_CWND_WAIT as usize, state(xprt), false) {
+                lock_write_next(xprt);
+            }
+            xprt_wake_pending_tasks(xprt, -(ENOTCONN as c_int));
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn xprt_force_disconnect(xprt: *mut rpc_xprt) {
+    unsafe {
+        with_transport_lock(xprt, || {
+            if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), true) {
+                return;
+            }
+            if !test_and_change_bit(XPRT_LOCKED as usize, state(xprt), true) {
+                autoclose(xprt);
+            } else if !(*xprt).snd_task.is_null() && !test_bit(XPRT_SND_IS_COOKIE, state(xprt)) {
+                let status = Some(-(ENOTCONN as c_int));
+                wake_task(&raw mut (*xprt).pending, (*xprt).snd_task, status);
+            }
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn rpcrdma_xprt_clear_connecting(xprt: *mut rpc_xprt) {
+    unsafe { test_and_change_bit(XPRT_CONNECTING as usize, state(xprt), false) };
+}
+
+pub(crate) unsafe extern "C" fn xprt_reconnect_backoff(xprt: *mut rpc_xprt, least: c_ulong) {
+    unsafe {
+        let twice = (*xprt).reestablish_timeout << 1;
+        (*xprt).reestablish_timeout = twice.min((*xprt).max_reconnect_timeout).max(least);
+    }
+}
+
+/// `xprt_connect()`.
+pub(crate) unsafe fn connect_task(task: *mut rpc_task) {
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        let xprt = (*rqst).rq_xprt;
+        if !lock_write(xprt, task) {
+            return;
+        }
+        if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), false) {
+            (*(*xprt).ops).close.expect("an operation")(xprt);
+        }
+        if !test_bit(XPRT_CONNECTED, state(xprt)) {
+            (*rqst).rq_connect_cookie = (*xprt).connect_cookie;
+            sleep_on(&raw mut (*xprt).pending, task);
+            if test_and_change_bit(XPRT_CONNECTING as usize, state(xprt), true) {
+                // The worker that connects has the send lock: this cannot be.
+                sched::fail("two tasks connect a transport");
+            }
+            if test_bit(XPRT_CONNECTED, state(xprt)) {
+                rpcrdma_xprt_clear_connecting(xprt);
+                wake_task(&raw mut (*xprt).pending, task, Some(0));
+            } else {
+                (*xprt).stat.connect_start = rpcrdma_jiffies();
+                (*(*xprt).ops).connect.expect("an operation")(xprt, task);
+            }
+        }
+        release_write(xprt, task);
+    }
+}
