@@ -155,7 +155,7 @@ unsafe fn process(rqst: *mut rpc_rqst) {
         to.copy_from(reply.as_ptr(), reply.len());
         (*snd).head[0].iov_len = reply.len();
         (*snd).len = reply.len() as u32;
-        rpc::reply(rqst);
+        rpc_reply::reply(rqst);
     }
 }
 

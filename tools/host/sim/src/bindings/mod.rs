@@ -37,9 +37,12 @@
 //! | `xprt_lock`     | their send lock and congestion window                       |
 //! | `xprt_connect`  | how they connect                                            |
 //! | `rqst`          | the requests of the client                                  |
-//! | `rpc`           | its tasks                                                   |
+//! | `rpc_tasks`     | its tasks                                                   |
+//! | `rpc`           | a client, which starts them                                 |
 //! | `rpc_clock`     | their timeouts                                              |
 //! | `rpc_pages`     | the memory of these                                         |
+//! | `rpc_call`      | a task that sends a Call                                    |
+//! | `rpc_reply`     | a task that sends a Reply                                   |
 //! | `slots`         | requests for which a transport has room                     |
 //! | `trace`         | trace events                                                |
 //! | `backchannel`   | SUNRPC of backchannel Calls, at both ends                   |
@@ -76,8 +79,11 @@ mod nfsd_rqst;
 pub(crate) mod nfsd_threads;
 mod rdma_cm;
 pub(crate) mod rpc;
+mod rpc_call;
 mod rpc_clock;
 mod rpc_pages;
+mod rpc_reply;
+mod rpc_tasks;
 pub(crate) mod rqst;
 mod rw;
 mod rw_mr;
