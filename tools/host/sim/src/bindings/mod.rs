@@ -5,7 +5,10 @@
 //!
 //! | file            | what                                                        |
 //! |-----------------|-------------------------------------------------------------|
-//! | `types`         | structures and constants                                    |
+//! | `types`         | structures of the kernel itself                             |
+//! | `types_rdma`    | those of the RDMA core                                      |
+//! | `types_sunrpc`  | those of SUNRPC                                             |
+//! | `constants`     | constants                                                   |
 //! | `memory`        | pages, `kmalloc()`, and other small functions               |
 //! | `arena`         | where pages come from                                       |
 //! | `dma`           | the IOMMU: what a device may access, and when               |
@@ -62,6 +65,7 @@ pub(crate) mod books;
 pub(crate) mod cm;
 pub(crate) mod cm_peer;
 pub(crate) mod cm_steps;
+mod constants;
 mod credit_law;
 pub(crate) mod debugfs;
 pub(crate) mod dma;
@@ -91,6 +95,8 @@ mod slots;
 pub(crate) mod svc;
 mod trace;
 mod types;
+mod types_rdma;
+mod types_sunrpc;
 mod verbs;
 mod verbs_post;
 mod verbs_qp;
@@ -101,6 +107,7 @@ mod xprt_lock;
 
 pub(crate) use backchannel::*;
 pub(crate) use cm::*;
+pub(crate) use constants::*;
 pub(crate) use debugfs::*;
 pub(crate) use dma::*;
 pub(crate) use fabric::*;
@@ -116,6 +123,8 @@ pub(crate) use slots::*;
 pub(crate) use svc::*;
 pub(crate) use trace::*;
 pub(crate) use types::*;
+pub(crate) use types_rdma::*;
+pub(crate) use types_sunrpc::*;
 pub(crate) use verbs::*;
 pub(crate) use verbs_post::*;
 pub(crate) use verbs_qp::*;
