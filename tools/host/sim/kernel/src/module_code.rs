@@ -2,7 +2,8 @@
 
 //! Which contexts execute code of the module. None may when it is unloaded.
 
-use super::{current, now, wait_until, world, State, World};
+use super::contexts::wait_until;
+use super::world::{current, now, world, State, World};
 
 /// Calls `f`, a function of the module, from code of the kernel that has no reference to it.
 pub fn module_code<R>(f: impl FnOnce() -> R) -> R {

@@ -2,7 +2,7 @@
 
 //! What a context must not do for a while: sleep, or take other locks than a few.
 
-use super::{current, world};
+use super::world::{current, world};
 
 pub(crate) fn no_sleep_reason() -> Option<String> {
     let id = current()?;

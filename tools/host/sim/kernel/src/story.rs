@@ -2,7 +2,7 @@
 
 //! The story of a run: what its contexts and devices have done. Trace events are no part of it.
 
-use super::{current, world, TELLS, TRACES};
+use super::world::{current, world, TELLS, TRACES};
 
 /// The lines of a story that are kept.
 const LINES: usize = 4000;
