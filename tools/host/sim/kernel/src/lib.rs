@@ -2,27 +2,28 @@
 
 //! A stand-in for the kernel crate: what the module takes of it, over one deterministic scheduler.
 //!
-//! | file          | what                                                     |
-//! |---------------|----------------------------------------------------------|
-//! | `chance`      | the choices of a run: by a seed, or by a list            |
-//! | `world`       | the contexts, sources, timers and time of a run          |
-//! | `contexts`    | what contexts of execution do                            |
-//! | `scopes`      | what a context must not do for a while                   |
-//! | `story`       | the story of a run                                       |
-//! | `module_code` | which contexts execute code of the module                |
-//! | `sched`       | which step is next                                       |
-//! | `lockdep`     | the order of locks, and what may not sleep               |
-//! | `memory`      | allocations: their failure, their end, their number      |
-//! | `alloc`       | `KBox` and `KVec`                                        |
-//! | `arc`         | `Arc`, `ARef`, `Refcount`                                |
-//! | `rwsem`       | reader/writer semaphores                                 |
-//! | `sync`        | locks, condition variables, completions, values set once |
-//! | `atomic`      | atomic variables                                         |
-//! | `work`        | work items                                               |
-//! | `work_c`      | work items, as C has them                                |
-//! | `types`       | `Opaque`, `ForeignOwnable`                               |
-//! | `error`       | error codes                                              |
-//! | `misc`        | time, text, pages, print                                 |
+//! | file          | what                                                   |
+//! |---------------|--------------------------------------------------------|
+//! | `chance`      | the choices of a run: by a seed, or by a list          |
+//! | `world`       | the contexts, sources, timers and time of a run        |
+//! | `contexts`    | what contexts of execution do                          |
+//! | `scopes`      | what a context must not do for a while                 |
+//! | `story`       | the story of a run                                     |
+//! | `module_code` | which contexts execute code of the module              |
+//! | `sched`       | which step is next                                     |
+//! | `lockdep`     | the order of locks, and what may not sleep             |
+//! | `memory`      | allocations: their failure, their end, their number    |
+//! | `alloc`       | `KBox` and `KVec`                                      |
+//! | `arc`         | `Arc`, `ARef`, `Refcount`                              |
+//! | `locks`       | spinlocks, mutexes                                     |
+//! | `rwsem`       | reader/writer semaphores                               |
+//! | `sync`        | condition variables, completions, values set once, RCU |
+//! | `atomic`      | atomic variables                                       |
+//! | `work`        | work items                                             |
+//! | `work_c`      | work items, as C has them                              |
+//! | `types`       | `Opaque`, `ForeignOwnable`                             |
+//! | `error`       | error codes                                            |
+//! | `misc`        | time, text, pages, print                               |
 //!
 //! Each context (an nfsd thread, an rpciod task, a work item, a completion handler) is a coroutine.
 //! One runs at a time, and changes only where a context waits, and by chance where it takes or
@@ -48,6 +49,7 @@ pub mod atomic;
 pub mod chance;
 pub mod error;
 pub mod lockdep;
+mod locks;
 mod macros_impl;
 pub mod memory;
 mod misc;
