@@ -12,7 +12,7 @@ use std::alloc::Layout;
 
 use pin_init::PinInit;
 
-use crate::alloc_types::{AllocError, Flags};
+use crate::alloc_flags::{AllocError, Flags};
 use crate::error::{Error, Result};
 use crate::{memory, sched};
 

@@ -5,7 +5,7 @@
 use core::fmt;
 use core::num::NonZeroI32;
 
-use crate::alloc_types::{AllocError, PushError, RemoveError};
+use crate::alloc_flags::{AllocError, PushError, RemoveError};
 use crate::ffi::{c_int, c_void};
 
 /// An errno.

@@ -12,8 +12,11 @@
 //! | `module_code` | which contexts execute code of the module              |
 //! | `sched`       | which step is next                                     |
 //! | `lockdep`     | the order of locks, and what may not sleep             |
+//! | `alloc_flags` | how to allocate, and how that fails                    |
+//! | `error`       | error codes                                            |
 //! | `memory`      | allocations: their failure, their end, their number    |
-//! | `alloc`       | `KBox` and `KVec`                                      |
+//! | `kbox`        | `KBox`                                                 |
+//! | `kvec`        | `KVec`                                                 |
 //! | `arc`         | `Arc`, `ARef`, `Refcount`                              |
 //! | `locks`       | spinlocks, mutexes                                     |
 //! | `rwsem`       | reader/writer semaphores                               |
@@ -22,7 +25,6 @@
 //! | `work`        | work items                                             |
 //! | `work_c`      | work items, as C has them                              |
 //! | `types`       | `Opaque`, `ForeignOwnable`                             |
-//! | `error`       | error codes                                            |
 //! | `misc`        | time, text, pages, print                               |
 //!
 //! Each context (an nfsd thread, an rpciod task, a work item, a completion handler) is a coroutine.
@@ -43,11 +45,13 @@
 
 extern crate self as kernel;
 
-mod alloc_types;
+mod alloc_flags;
 mod arc;
 pub mod atomic;
 pub mod chance;
 pub mod error;
+mod kbox;
+mod kvec;
 pub mod lockdep;
 mod locks;
 mod macros_impl;
@@ -75,7 +79,9 @@ pub mod jump_label {
 
 /// Allocation.
 pub mod alloc {
-    pub use crate::alloc_types::{flags, AllocError, Flags, KBox, KVVec, KVec};
+    pub use crate::alloc_flags::{flags, AllocError, Flags};
+    pub use crate::kbox::KBox;
+    pub use crate::kvec::{KVVec, KVec};
 }
 
 /// The C interface of work items and locks.
@@ -120,10 +126,12 @@ impl ThisModule {
 
 /// What the module's files import.
 pub mod prelude {
-    pub use crate::alloc_types::{flags::*, KBox, KVVec, KVec};
+    pub use crate::alloc_flags::flags::*;
     pub use crate::error::code::*;
     pub use crate::error::{Error, Result};
     pub use crate::ffi::{c_char, c_int, c_long, c_short, c_uint, c_ulong, c_ushort, c_void};
+    pub use crate::kbox::KBox;
+    pub use crate::kvec::{KVVec, KVec};
     pub use crate::misc::CStrExt;
     pub use crate::{pin_init, try_pin_init, ThisModule};
     pub use crate::{pr_debug, pr_err, pr_info, pr_notice, pr_warn};

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
-use crate::alloc_types::{AllocError, Flags};
+use crate::alloc_flags::{AllocError, Flags};
 use crate::lockdep;
 use crate::sched;
 

@@ -123,7 +123,7 @@ pub mod time {
 
 /// Strings.
 pub mod str {
-    use crate::alloc_types::AllocError;
+    use crate::alloc_flags::AllocError;
     use core::ffi::CStr;
 
     /// An owned string of C.
