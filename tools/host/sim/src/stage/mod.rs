@@ -2,26 +2,27 @@
 
 //! The stage: worlds, peers, programs, and the plays with their laws.
 //!
-//! | file             | what                                                      |
-//! |------------------|-----------------------------------------------------------|
-//! | `rpc`            | RPCs: Calls and Replies whose every byte is known         |
-//! | `nfsd`           | the program that the server runs, and its book            |
-//! | `peer`           | a client that speaks the wire protocol, beside the module |
-//! | `peer_calls`     | its Calls                                                 |
-//! | `hostile`        | what peers do that do not keep to the protocol            |
-//! | `hostile_client` | such a client                                             |
-//! | `hostile_server` | such a server                                             |
-//! | `hostile_plays`  | the plays with them                                       |
-//! | `illegal_calls`  | a play with a server whose Calls are to be refused        |
-//! | `callbacks`      | backchannel Calls                                         |
-//! | `files`          | readers of the files of debugfs                           |
-//! | `file_laws`      | what these files say                                      |
-//! | `unload`         | a play in which the module is unloaded                    |
-//! | `world`          | loads and unloads the module, and what must be left       |
-//! | `serve`          | the world of plays with peers of the stage                |
-//! | `talk`           | the world of plays with clients of the module             |
-//! | `plays`          | the plays                                                 |
-//! | `planted`        | a failure, to be shrunk                                   |
+//! | file             | what                                                |
+//! |------------------|-----------------------------------------------------|
+//! | `rpc`            | RPCs: Calls and Replies whose every byte is known   |
+//! | `nfsd`           | the program that the server runs, and its book      |
+//! | `peer_calls`     | Calls of a client that is beside the module         |
+//! | `peer`           | such a client, and its connections                  |
+//! | `peer_steps`     | its steps                                           |
+//! | `hostile`        | what peers do that do not keep to the protocol      |
+//! | `hostile_client` | such a client                                       |
+//! | `hostile_server` | such a server                                       |
+//! | `hostile_plays`  | the plays with them                                 |
+//! | `illegal_calls`  | a play with a server whose Calls are to be refused  |
+//! | `callbacks`      | backchannel Calls                                   |
+//! | `files`          | readers of the files of debugfs                     |
+//! | `file_laws`      | what these files say                                |
+//! | `unload`         | a play in which the module is unloaded              |
+//! | `world`          | loads and unloads the module, and what must be left |
+//! | `serve`          | the world of plays with peers of the stage          |
+//! | `talk`           | the world of plays with clients of the module       |
+//! | `plays`          | the plays                                           |
+//! | `planted`        | a failure, to be shrunk                             |
 
 mod callbacks;
 mod file_laws;
@@ -34,6 +35,7 @@ mod illegal_calls;
 mod nfsd;
 mod peer;
 mod peer_calls;
+mod peer_steps;
 pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;

@@ -9,7 +9,8 @@ use kernel::sched::{self, Config};
 
 use super::files;
 use super::nfsd::Nfsd;
-use super::peer::{Manners, Peer, PeerSteps};
+use super::peer::{Manners, Peer};
+use super::peer_steps::PeerSteps;
 use super::plays::{pick, Faults, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
