@@ -59,11 +59,11 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
         faults
             .tunables
             .push(("sunrpc/svc_rdma/pulled_replies", pulled));
-        faults.habits = Habits {
+        faults.nfsd = NfsdOptions {
             late: pick(&[0, 3, 10]),
             late_ms: pick(&[10, 500, 20_000]),
-            plain: 0,
-            once: pulled == 0,
+            ineligible: 0,
+            sent_once: pulled == 0,
         };
         faults.device.grants = grants();
         faults.kills = pick(&[0, 2, 10]);
@@ -83,7 +83,7 @@ pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
             faults.tunables.push(("sunrpc/svc_rdma/exposed_seconds", 1));
             faults.device.late = pick(&[5, 20]);
         }
-        faults.habits.plain = pick(&[0, 2, 5]);
+        faults.nfsd.ineligible = pick(&[0, 2, 5]);
         faults.manners.breaks_off = pick(&[0, 0, 5]);
         faults.device.refuses = pick(&[0, 0, 100]);
         faults.kills = pick(&[0, 0, 3]);

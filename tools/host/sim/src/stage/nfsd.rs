@@ -21,25 +21,25 @@ pub(crate) struct Nfsd {
     on: RefCell<BTreeSet<(usize, u32, u32)>>,
     /// The Calls of each connection.
     calls: RefCell<BTreeSet<(usize, u32)>>,
-    habits: Cell<Habits>,
+    options: Cell<NfsdOptions>,
 }
 
 /// What the server may do.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habits {
+pub(crate) struct NfsdOptions {
     /// One in so many Calls takes up to so many milliseconds.
     pub(crate) late: u32,
     pub(crate) late_ms: u32,
     /// One in so many Replies has no data that may be placed directly, as one that tells an error.
-    pub(crate) plain: u32,
+    pub(crate) ineligible: u32,
     /// No Call is sent twice on a connection.
-    pub(crate) once: bool,
+    pub(crate) sent_once: bool,
 }
 
 impl Nfsd {
     /// Sets what it may do.
-    pub(crate) fn set_habits(&self, habits: Habits) {
-        self.habits.set(habits);
+    pub(crate) fn set_options(&self, options: NfsdOptions) {
+        self.options.set(options);
     }
 
     /// How often a transmission was executed.
@@ -70,15 +70,15 @@ impl Program for Nfsd {
         if !self.on.borrow_mut().insert((connection, rpc.xid, attempt)) {
             sched::fail(format_args!("Call {:#x} is executed twice", rpc.xid));
         }
-        let habits = self.habits.get();
-        if !self.calls.borrow_mut().insert((connection, rpc.xid)) && habits.once {
+        let options = self.options.get();
+        if !self.calls.borrow_mut().insert((connection, rpc.xid)) && options.sent_once {
             sched::fail(format_args!(
                 "Call {:#x} is sent twice on a connection",
                 rpc.xid
             ));
         }
-        if one_in(habits.late) {
-            let ms = 1 + below(habits.late_ms as usize) as u64;
+        if one_in(options.late) {
+            let ms = 1 + below(options.late_ms as usize) as u64;
             sched::wait_until(LATE, sched::now() + ms * 1_000_000);
         }
         sched::preempt();
@@ -87,7 +87,7 @@ impl Program for Nfsd {
             head,
             data,
             tail,
-            eligible: rpc.is_eligible() && !one_in(habits.plain),
+            eligible: rpc.is_eligible() && !one_in(options.ineligible),
             from_file: rpc.is_from_file(),
             flavor: if rpc.is_protected() { KRB5I } else { MAX - 7 },
         })

@@ -13,7 +13,7 @@ mod more_plays;
 use super::callbacks::Calls;
 use super::hostile_plays;
 use super::illegal_calls;
-use super::nfsd::Habits;
+use super::nfsd::NfsdOptions;
 use super::peer::Manners;
 use super::serve::serve;
 use super::talk::talk;
@@ -187,7 +187,7 @@ pub(super) struct Faults {
     pub(super) openings: u32,
     /// One in so many nfsd threads stands still when it has taken a message.
     pub(super) stands: u32,
-    pub(super) habits: Habits,
+    pub(super) nfsd: NfsdOptions,
     /// Tunables that are not drawn.
     pub(super) tunables: Vec<(&'static str, u32)>,
 }
@@ -219,7 +219,7 @@ impl Faults {
             moves: 0,
             openings: 0,
             stands: 0,
-            habits: Habits::default(),
+            nfsd: NfsdOptions::default(),
             tunables: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use kernel::sched::{self, below, Config};
 
 use super::callbacks::{self, CallbackProgram};
 use super::files;
-use super::nfsd::{Habits, Nfsd};
+use super::nfsd::{Nfsd, NfsdOptions};
 use super::plays::{pick, Faults, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
@@ -56,7 +56,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         })
         .collect();
     world::begin(config, world, nfsd.clone())?;
-    nfsd.set_habits(faults.habits);
+    nfsd.set_options(faults.nfsd);
     let manner = faults.tasks;
     let clients: Rc<RefCell<Vec<Rc<Client>>>> = Rc::default();
     let replies = Rc::new(Cell::new(0));
@@ -65,7 +65,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let may = May {
         fail: faults.mappings > 0
             || faults.allocations > 0
-            || faults.habits.plain > 0
+            || faults.nfsd.ineligible > 0
             || manner.flags & (RPC_TASK_SOFT | RPC_TASK_SOFTCONN) != 0,
     };
     let breaks_only = !may.fail
@@ -160,9 +160,9 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     if let Some(program) = &program {
         program.be_well();
     }
-    nfsd.set_habits(Habits {
+    nfsd.set_options(NfsdOptions {
         late: 0,
-        ..faults.habits
+        ..faults.nfsd
     });
     world::run_until("the clients", is_done)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
