@@ -110,13 +110,9 @@ static struct rdma_conn_param conn_param(const struct params *params)
 	};
 }
 
-/* Keeps errno. */
 static struct conn *conn_abort(struct conn *c)
 {
-	int error = errno;
-
 	conn_close(c);
-	errno = error;
 	return NULL;
 }
 
@@ -176,22 +172,22 @@ static struct conn *conn_resolve(const struct params *params)
 	return c;
 }
 
-/* Connects once; NULL with EADDRINUSE if the port at this end is not free. */
-static struct conn *conn_try(const struct params *params, const uint32_t *no_qp)
+/* Connects once. Sets in_use if that fails because the port at this end is in use. */
+static struct conn *conn_try(const struct params *params, const uint32_t *no_qp, bool *in_use)
 {
 	struct rdma_conn_param param = conn_param(params);
 	struct conn *c = conn_resolve(params);
 
+	*in_use = false;
 	if (no_qp)
 		param.qp_num = *no_qp;
-	if (!c || (!no_qp && !allocate(c))) {
-		errno = 0;
-	} else if (!rdma_connect(c->id, &param)) {
+	if (!c || (!no_qp && !allocate(c)))
+		return conn_abort(c);
+	if (!rdma_connect(c->id, &param))
 		return c;
-	} else if (errno != EADDRINUSE) {
+	*in_use = errno == EADDRINUSE;
+	if (!*in_use)
 		fail("rdma_connect: %s", strerror(errno));
-		errno = 0;
-	}
 	return conn_abort(c);
 }
 
@@ -201,14 +197,15 @@ static struct conn *conn_try(const struct params *params, const uint32_t *no_qp)
  */
 static struct conn *conn_connect(const struct params *params, const uint32_t *no_qp)
 {
-	struct conn *c;
 	int tries = 10;
+	struct conn *c;
+	bool in_use;
 
 	do {
-		c = conn_try(params, no_qp);
-	} while (!c && errno == EADDRINUSE && --tries);
-	if (!c && errno == EADDRINUSE)
-		fail("rdma_connect: %s, ten times", strerror(errno));
+		c = conn_try(params, no_qp, &in_use);
+	} while (in_use && --tries);
+	if (in_use)
+		fail("rdma_connect: the port at this end was in use, ten times");
 	return c;
 }
 
