@@ -161,9 +161,7 @@ impl Requester for ClientEp {
     fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus) {
         let ctx = worker.context();
         match status {
-            WcStatus::Success => {
-                ctx.send_queued(worker);
-            }
+            WcStatus::Success => ctx.send_queued(worker),
             _ => ctx.force_disconnect(status.into()),
         }
     }
