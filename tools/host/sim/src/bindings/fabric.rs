@@ -166,6 +166,32 @@ pub(crate) struct Qp {
     pub(super) pool: Vec<PoolMr>,
 }
 
+impl Qp {
+    /// A queue pair of the stage, in the domain `pd`.
+    pub(super) fn new(pd: u32) -> Self {
+        Self {
+            pd,
+            state: QpState::Init,
+            other: None,
+            send: VecDeque::new(),
+            recv: VecDeque::new(),
+            used: 0,
+            unretired: 0,
+            cap: ib_qp_cap::default(),
+            cqs: None,
+            raw: core::ptr::null_mut(),
+            event: None,
+            context: core::ptr::null_mut(),
+            inbox: VecDeque::new(),
+            honest: true,
+            accepted: false,
+            heard: false,
+            regions: 0,
+            pool: Vec::new(),
+        }
+    }
+}
+
 pub(super) struct Cqe {
     pub(super) wc: ib_wc,
     /// The queue pair, and the entries of its Send Queue that this retires.

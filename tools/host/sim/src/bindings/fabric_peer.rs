@@ -14,27 +14,7 @@ use super::*;
 pub(crate) fn peer_qp(receives: usize) -> u32 {
     fabric(|f| {
         let (pd, number) = (number(f), number(f));
-        let qp = Qp {
-            pd,
-            state: QpState::Init,
-            other: None,
-            send: VecDeque::new(),
-            recv: VecDeque::new(),
-            used: 0,
-            unretired: 0,
-            cap: ib_qp_cap::default(),
-            cqs: None,
-            raw: core::ptr::null_mut(),
-            event: None,
-            context: core::ptr::null_mut(),
-            inbox: VecDeque::new(),
-            honest: true,
-            accepted: false,
-            heard: false,
-            regions: 0,
-            pool: Vec::new(),
-        };
-        f.qps.insert(number, qp);
+        f.qps.insert(number, Qp::new(pd));
         peer_receives(f, number, receives);
         number
     })

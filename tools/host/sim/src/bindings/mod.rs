@@ -17,33 +17,33 @@
 //! | `credit_law`    | a law that each message shows                               |
 //! | `fabric_recv`   | what arrives, and takes a Receive                           |
 //! | `fabric_send`   | what the work requests of a Send Queue do                   |
-//! | `fabric_steps`  | what happens to it, step by step                            |
+//! | `fabric_steps`  | the steps of the device: Sends, Receives, completions       |
 //! | `fabric_peer`   | queue pairs and regions of the stage                        |
 //! | `ib_core`       | clients of the RDMA core, and their devices                 |
 //! | `hotplug`       | devices that are removed, and addresses that move           |
 //! | `verbs`         | `ib_*()`: domains, completion queues, regions               |
-//! | `verbs_qp`      | the same of queue pairs                                     |
-//! | `verbs_post`    | work requests are posted                                    |
+//! | `verbs_qp`      | `ib_*()`: queue pairs                                       |
+//! | `verbs_post`    | `ib_post_send()`, `ib_post_recv()`                          |
 //! | `rw`            | `rdma_rw_ctx_*()`                                           |
 //! | `rw_mr`         | the same over iWARP, where the sink of a Read is registered |
 //! | `iwarp_law`     | what only iWARP asks for                                    |
 //! | `books`         | what the stand-ins know of connections                      |
 //! | `cm`            | the connection manager                                      |
 //! | `rdma_cm`       | `rdma_*()`                                                  |
-//! | `cm_steps`      | messages arrive, and handlers are called                    |
-//! | `cm_peer`       | the same for peers of the stage                             |
+//! | `cm_steps`      | messages of the CM, and calls of its handlers               |
+//! | `cm_peer`       | the CM for peers of the stage                               |
 //! | `svc`           | SUNRPC of the server: transports, their queue               |
 //! | `nfsd_rqst`     | the requests of nfsd's threads                              |
-//! | `nfsd_threads`  | what these threads do with each transport                   |
+//! | `nfsd_threads`  | what nfsd's threads do with each transport                  |
 //! | `xprt`          | SUNRPC of the client: transports                            |
-//! | `wait_queue`    | the tasks that wait for them                                |
-//! | `xprt_lock`     | their send lock and congestion window                       |
-//! | `xprt_connect`  | how they connect                                            |
+//! | `wait_queue`    | wait queues of tasks                                        |
+//! | `xprt_lock`     | send lock and congestion window of a transport              |
+//! | `xprt_connect`  | connecting a transport                                      |
 //! | `rqst`          | the requests of the client                                  |
-//! | `rpc_tasks`     | its tasks                                                   |
-//! | `rpc`           | a client, which starts them                                 |
-//! | `rpc_clock`     | their timeouts                                              |
-//! | `rpc_pages`     | the memory of these                                         |
+//! | `rpc_tasks`     | RPC tasks: sending, sleeping, ending                        |
+//! | `rpc`           | a client, which starts tasks                                |
+//! | `rpc_clock`     | timeouts of tasks                                           |
+//! | `rpc_pages`     | pages of Calls and Replies                                  |
 //! | `rpc_call`      | a task that sends a Call                                    |
 //! | `rpc_reply`     | a task that sends a Reply                                   |
 //! | `slots`         | requests for which a transport has room                     |

@@ -175,31 +175,20 @@ impl Client {
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
                     break;
                 }
-                if xprt_lock::lock_write(xprt, task) {
-                    if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
-                        (*task).tk_status = 0;
-                        rqst::transmit(task);
+                match -try_transmit(xprt, task) {
+                    0 => {}
+                    errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
+                        delay(task);
                     }
-                    let status = (*task).tk_status;
-                    xprt_lock::release_write(xprt, task);
-                    match -status {
-                        0 => {}
-                        errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
-                            delay(task);
-                        }
-                        errno if errno == EBADSLT as c_int || errno == EAGAIN as c_int => {}
-                        errno if errno == ENOTCONN as c_int => {
-                            return match clock.check(task) {
-                                Some(errno) => self.failed(call, errno),
-                                None => false,
-                            };
-                        }
-                        errno if errno == ERESTARTSYS as c_int => return true,
-                        errno => return self.failed(call, errno),
+                    errno if errno == EBADSLT as c_int || errno == EAGAIN as c_int => {}
+                    errno if errno == ENOTCONN as c_int => {
+                        return match clock.check(task) {
+                            Some(errno) => self.failed(call, errno),
+                            None => false,
+                        };
                     }
-                } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
-                    // Race breaker: someone may have transmitted the request.
-                    wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
+                    errno if errno == ERESTARTSYS as c_int => return true,
+                    errno => return self.failed(call, errno),
                 }
                 sleep_if_queued(task);
                 if let Some(errno) = clock.check(task) {

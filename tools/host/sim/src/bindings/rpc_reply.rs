@@ -25,21 +25,11 @@ pub(super) unsafe fn reply(rqst: *mut rpc_rqst) {
         // call_bc_transmit
         while (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
             (*task).tk_status = 0;
-            if xprt_lock::lock_write(xprt, task) {
-                if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
-                    (*task).tk_status = 0;
-                    rqst::transmit(task);
-                }
-                let status = (*task).tk_status;
-                xprt_lock::release_write(xprt, task);
-                match -status as u32 {
-                    0 | EBADSLT | EAGAIN => {}
-                    ENOMEM | ENOBUFS => delay(task),
-                    ENOTCONN => break,
-                    errno => sched::fail(format_args!("a Reply is not sent: errno {errno}")),
-                }
-            } else if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
-                wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
+            match -try_transmit(xprt, task) as u32 {
+                0 | EBADSLT | EAGAIN => {}
+                ENOMEM | ENOBUFS => delay(task),
+                ENOTCONN => break,
+                errno => sched::fail(format_args!("a Reply is not sent: errno {errno}")),
             }
             sleep_if_queued(task);
         }

@@ -50,6 +50,27 @@ pub(super) unsafe fn free_task(task: *mut rpc_task) {
     drop(unsafe { Box::from_raw(task) });
 }
 
+/// `xprt_transmit()` with the send lock; 0 if `task` now waits for the lock.
+pub(super) unsafe fn try_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> c_int {
+    unsafe {
+        let is_sent = || (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0;
+        if !xprt_lock::lock_write(xprt, task) {
+            if is_sent() {
+                // The holder of the lock has transmitted the request meanwhile.
+                wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
+            }
+            return 0;
+        }
+        if !is_sent() {
+            (*task).tk_status = 0;
+            rqst::transmit(task);
+        }
+        let status = (*task).tk_status;
+        xprt_lock::release_write(xprt, task);
+        status
+    }
+}
+
 /// `xprt_request_need_retransmit()`.
 pub(super) unsafe fn needs_retransmit(task: *mut rpc_task) -> bool {
     unsafe {

@@ -42,24 +42,14 @@ pub(crate) unsafe fn create_qp(
         }));
         let cqs = unsafe { ((*attr.send_cq).number, (*attr.recv_cq).number) };
         let qp = Qp {
-            pd: unsafe { (*pd).number },
-            state: QpState::Init,
-            other: None,
-            send: VecDeque::new(),
-            recv: VecDeque::new(),
-            used: 0,
-            unretired: 0,
             cap: attr.cap,
             cqs: Some(cqs),
             raw,
             event: attr.event_handler,
             context: attr.qp_context,
-            inbox: VecDeque::new(),
-            honest: true,
-            accepted: false,
-            heard: false,
             regions: pool.len(),
             pool,
+            ..Qp::new(unsafe { (*pd).number })
         };
         f.qps.insert(number, qp);
         raw

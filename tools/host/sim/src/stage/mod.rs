@@ -8,7 +8,7 @@
 //! | `nfsd`           | the program that the server runs, and its book      |
 //! | `peer_calls`     | Calls of a client that is beside the module         |
 //! | `peer`           | such a client, and its connections                  |
-//! | `peer_steps`     | its steps                                           |
+//! | `peer_steps`     | the steps of such a client                          |
 //! | `hostile`        | what peers do that do not keep to the protocol      |
 //! | `hostile_client` | such a client                                       |
 //! | `hostile_server` | such a server                                       |
