@@ -38,7 +38,6 @@ use crate::{
     sunrpc::svc::{
         Accepting,
         NewXprt,
-        StateFile,
         SvcXprt, //
     },
     trace::trace,
@@ -249,7 +248,6 @@ fn install(
     let pages = made.xprt.max_call_pages();
     made.xprt.install(Connection {
         ep: request.endpoint,
-        file: StateFile::new(),
         agreement: made.agreement,
         extensions: terms.extensions,
         reply_limits: ReplyLimits {

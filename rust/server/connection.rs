@@ -21,10 +21,7 @@ use crate::{
         }, //
     },
     lib::sync::Atomic,
-    sunrpc::svc::{
-        SparePages,
-        StateFile, //
-    },
+    sunrpc::svc::SparePages,
     verbs::EndpointBox, //
 };
 
@@ -36,8 +33,6 @@ use super::{
 /// An accepted connection.
 pub(super) struct Connection {
     pub(super) ep: EndpointBox<ServerEp>,
-    /// Shows the connection.
-    pub(super) file: StateFile,
     /// Message sizes, and whether to invalidate the client's handles.
     pub(super) agreement: Agreement,
     /// The extensions beyond RFC 8166 that both ends support.
@@ -59,6 +54,13 @@ pub(super) struct Connection {
     /// Whether pages of a file have displaced pages of the request in the last Reply that had a
     /// Write chunk.
     pub(super) displaces: Atomic<bool>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.spare.calls.release();
+        self.spare.replies.release();
+    }
 }
 
 /// Pages that were displaced from requests of any connection of a listener.

@@ -49,6 +49,7 @@ use crate::{
         }, //
     },
     sunrpc::svc::{
+        StateFile,
         XprtHandle,
         XprtTimer, //
     },
@@ -65,6 +66,8 @@ use crate::{
 pub(super) struct ServerEp {
     /// The transport; set when the connection is accepted.
     xprt: SetOnce<XprtHandle>,
+    /// Shows the connection.
+    pub(super) file: StateFile,
     pub(super) counters: Counters,
     /// When the connection was created, established, or has ended.
     since: Since,
@@ -114,6 +117,7 @@ impl ServerEp {
     pub(super) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             xprt: SetOnce::new(),
+            file: StateFile::new(),
             counters: Counters::new(),
             since: Since::now(),
             closed: Closed::new(),

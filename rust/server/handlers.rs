@@ -19,6 +19,7 @@ use super::{
     post,
     read_admission,
     release,
+    state,
     tunables, //
 };
 use crate::{
@@ -161,6 +162,7 @@ impl EndpointOps for ServerEp {
             }
         }
         ctx.sender.drained(ep);
+        state::note_end(ep);
     }
 }
 

@@ -16,7 +16,8 @@ use crate::{
         close_reason::CloseReason,
         sockaddr::Family, //
     },
-    sunrpc::svc::XprtHandle, //
+    sunrpc::svc::XprtHandle,
+    verbs::Drained, //
 };
 
 use super::{
@@ -110,24 +111,17 @@ fn show_counters(ctx: &ServerEp, lines: &mut Lines) -> fmt::Result {
     lines.value("backchannel_calls", counters.backchannel_calls.get())
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        note_end(self);
-        self.spare.calls.release();
-        self.spare.replies.release();
-    }
-}
-
-/// Remembers that a connection has ended.
-fn note_end(conn: &Connection) {
+/// Remembers that a connection has ended. The work request whose status tells why may complete
+/// after SUNRPC has let go of the connection.
+pub(super) fn note_end(ep: &Drained<'_, ServerEp>) {
+    let ctx = ep.context();
     // SUNRPC did not get the others.
-    let Some(number) = conn.file.number() else {
+    let Some(number) = ctx.file.number() else {
         return;
     };
-    let reason = conn.ep.context().close_reason();
-    let reason = reason.unwrap_or(CloseReason::Nfsd);
+    let reason = ctx.close_reason().unwrap_or(CloseReason::Nfsd);
     let by = reason.by();
-    match conn.ep.peer_addr().map(|peer| peer.socket_addr()) {
+    match ep.peer_addr().map(|peer| peer.socket_addr()) {
         Some(peer) => debugfs::connection_ended(
             format_args!("{number}\t{peer}"),
             format_args!("{by}\t{reason}"),

@@ -81,7 +81,7 @@ impl svc::Connection for Connection {
     }
 
     fn state_file(&self) -> &StateFile {
-        &self.file
+        &self.ep.context().file
     }
 
     fn show(&self, lines: &mut Lines) -> fmt::Result {
