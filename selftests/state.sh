@@ -213,7 +213,9 @@ write_sector() {
 
 # Each end says why the connection has ended. Both have a message to send while the link is cut,
 # for as long as their devices try: the server the Reply to a WRITE that its file system has held
-# up, the client another Call.
+# up, the client another Call. With MILLISECONDS, the server's handler of the failed Send is late, so
+# that its flushed Receives end the connection first.
+# cut_link [MILLISECONDS]
 cut_link() {
 	local client server writing looking reason='completion: transport retry counter exceeded'
 
@@ -228,6 +230,7 @@ cut_link() {
 	writing=$!
 	wait_value "$server" calls_in_flight 1
 	link_down
+	[ $# -eq 0 ] || delay_fn entry "$RUST_REPLY_DONE" "$1"
 	fsfreeze -u "$FROZEN"
 	stat "$MNT/file" >/dev/null &
 	looking=$!
@@ -235,6 +238,8 @@ cut_link() {
 	expect "$client" closed_by device
 	cat "$client"
 	wait_ended "$server" "$reason"
+	[ $# -eq 0 ] || [ "$(delay_hits)" -ge 1 ] || fail "no handler was late"
+	unload_fault_modules
 	link_up
 	wait "$writing" || fail "the WRITE failed"
 	wait "$looking" || fail "stat failed"
@@ -330,6 +335,7 @@ test_cleanup() {
 	touch "$ktap_dir/stop"
 	exec 7<&- 8<&- 9<&-
 	cd /
+	unload_fault_modules
 	link_repair
 	module_loaded || modprobe rpcrdma
 	server_up || server_start
@@ -340,5 +346,5 @@ test_cleanup() {
 bed_up
 [ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
 	"addresses_and_agreement rdma6" counters_by_way short_reads \
-	cut_link server_stops peer_moves read_while_unloaded
+	cut_link "cut_link 2000" server_stops peer_moves read_while_unloaded
 ktap_run "$@"

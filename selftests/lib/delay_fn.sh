@@ -10,6 +10,7 @@
 	RUST_SEND_REQUEST='11request_ops12send_request'
 	RUST_SEND_DONE='10completion4done.*12sendctx_ring7SendCtx'
 	RUST_READ_DONE='11ReplyReader9read_done'
+	RUST_REPLY_DONE='9responder4post4done'
 	RUST_ACCEPT='3svc3ops6accept'
 }
 
