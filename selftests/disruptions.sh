@@ -63,14 +63,35 @@ io_survives() {
 	rm -r "$WORK"
 }
 
+# first_call_unread: succeeds if the first Call of a new connection stays in the server's socket.
+# siw does not always read this Call (Documentation/upstream/drivers.rst); the RPC then times out.
+first_call_unread() {
+	local before port
+
+	[ "$BED_RDMA" = siw ] || return 1
+	printf -v port '%04X' "$BED_PORT"
+	before=$(xprt_stat recvs)
+	for _ in {1..20}; do
+		sleep 0.5
+		[ "$(xprt_stat recvs)" -eq "$before" ] || return 1
+	done
+	awk -v port="$port" '$2 ~ ":" port "$" && $4 == "01" && $5 !~ /:0+$/ { unread = 1 }
+		END { exit !unread }' /proc/net/tcp
+}
+
 # Disconnects once. Sets connects and disconnects: how often the client connected until I/O
 # continues, and how often the module called xprt_force_disconnect() meanwhile.
 disconnect_once() {
 	local connects_before disconnects_before
 
-	connects_before=$(xprt_stat connect_count)
-	disconnects_before=$(traced xprt_disconnect_force)
-	reconnect
+	for _ in {1..8}; do
+		connects_before=$(xprt_stat connect_count)
+		disconnects_before=$(traced xprt_disconnect_force)
+		reconnect
+		first_call_unread || break
+		echo "siw has not read the first Call"
+		load_wait_progress
+	done
 	load_wait_progress
 	sleep 0.5
 	load_wait_progress
