@@ -176,6 +176,8 @@ impl Client {
                     break;
                 }
                 match -try_transmit(xprt, task) {
+                    // Another task may have sent the Call on the next connection.
+                    _ if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 => {}
                     0 => {}
                     errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
                         delay(task);
