@@ -63,8 +63,8 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
             late: pick(&[0, 3, 10]),
             late_ms: pick(&[10, 500, 20_000]),
             ineligible: 0,
-            // With other flags, call_encode() also encodes a Call again that another task has sent on
-            // the new connection since this task found the old one lost.
+            // With other flags, call_encode() encodes a Call again even if another task has sent it
+            // on the new connection since the owner found the old one lost.
             sent_once: pulled == 0 && faults.tasks.flags & RPC_TASK_NO_RETRANS_TIMEOUT != 0,
         };
         faults.device.grants = grants();
