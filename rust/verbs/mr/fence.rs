@@ -27,7 +27,6 @@ use crate::{
     },
     trace::trace,
     verbs::endpoint::{
-        bad_wr::BadWr,
         completion::{
             handler,
             OnCompletion,
@@ -202,34 +201,34 @@ fn post_inv<C: Exposes>(
     drop(ep.exposing());
     // SAFETY: The chain is well formed. It is part of MRs, which the pool keeps until the queues
     // are drained, and its CQEs expect this endpoint's kind of context.
-    let Err((error, left)) = (unsafe { ep.post_send_raw(chain.inv) }) else {
+    let Err((error, _)) = (unsafe { ep.post_send_raw(chain.inv) }) else {
         return Ok(());
     };
     ep.set_qp_error();
-    if left == BadWr::Unknown {
-        // If the chain was posted, the waiter comes back with its completion; if it was not, the
-        // waiter stays in the last MR until the pool is told of the end of the queues.
-        return Ok(());
-    }
-    // SAFETY: The last LOCAL_INV was not posted. The QP is in the error state, and the endpoint,
-    // which is borrowed, keeps the pool until its queues are drained.
+    // SAFETY: The QP is in the error state, and the endpoint, which is borrowed, keeps the pool
+    // until its queues are drained.
     match unsafe { take_back(chain.last) } {
         Some(waiter) => Err((error, waiter)),
+        // All were posted, and have completed.
         None => Ok(()),
     }
 }
 
-/// Takes a chain back whose last LOCAL_INV, that of the MR `last`, was not posted, and unmaps the
-/// MRs. Those before the last one may have been posted: these work requests stay in place.
+/// Takes the chain of the MR `last` back, whose LOCAL_INVs were posted in part at most, or may all
+/// have been posted, and unmaps the MRs; none if the last LOCAL_INV has completed. These work
+/// requests stay in place, and so do the MRs, which are not used again.
+///
+/// The caller must not wait for a completion, since there may be none, nor for the end of the
+/// queues: a task fences with the mutex that the end of the connection takes.
 ///
 /// # Safety
 ///
-/// The chain is in `last`, no completion takes it, and its QP is in the error state. A reference to
-/// the endpoint of the MRs is in use, and their pool stays.
+/// The chain is put into `last`, and its QP is in the error state. A reference to the endpoint of
+/// the MRs is in use, and their pool stays.
 #[cold]
 unsafe fn take_back<W>(last: NonNull<Mr<W>>) -> Option<Waiter<W>> {
-    // SAFETY: By this function's contract.
-    let posted = unsafe { last.as_ref().take_posted()? };
+    // SAFETY: The pool keeps the MR, by this function's contract.
+    let posted = unsafe { last.as_ref() }.take_posted()?;
     // SAFETY: The QP is in the error state.
     Some(unsafe { posted.end(false) })
 }
@@ -298,8 +297,8 @@ impl<C: Exposes> OnCompletion<C> for LastInv {
             wc.status,
             wc.vendor_err
         ));
-        // SAFETY: The device has completed the chain, and this completion comes once.
-        let Some(posted) = (unsafe { last.take_posted() }) else {
+        // None if the post has failed all the same.
+        let Some(posted) = last.take_posted() else {
             return;
         };
         let status = WcStatus::of(wc.status);

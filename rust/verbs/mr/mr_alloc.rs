@@ -15,7 +15,11 @@ use core::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::ordering::Relaxed,
+        atomic::ordering::{
+            Acquire,
+            Relaxed,
+            Release, //
+        },
         Arc,
         Completion, //
     }, //
@@ -75,8 +79,9 @@ pub(super) struct MrSpec {
 /// - I3: `registered` is set while the device may know the MR as valid and its memory is mapped. It
 ///   changes only while an [`Endpoint`](crate::verbs::Endpoint) of the pool is borrowed.
 /// - I4: `posted` is set in the last MR of a chain whose LOCAL_INVs are posted, or about to be. It
-///   has the right to this MR. Until the LOCAL_INVs are posted it belongs to the thread that set
-///   it, then to their completion, and if there is none, to `MrPool::queues_ended`.
+///   has the right to this MR. While `is_posted` is not set it belongs to the thread that has the
+///   right, and then to whoever clears `is_posted`: the handler of the completion, or the thread
+///   whose post has failed.
 #[repr(C)]
 pub(in crate::verbs) struct Mr<W> {
     /// Links the idle MRs. First, so that a pointer to it is a pointer to the MR.
@@ -89,6 +94,7 @@ pub(in crate::verbs) struct Mr<W> {
     pub(super) registered: Atomic<bool>,
     memory: UnsafeCell<ScatterList>,
     own: UnsafeCell<Own<W>>,
+    is_posted: Atomic<bool>,
     posted: UnsafeCell<Option<Posted<W>>>,
     /// Work requests and other MRs have raw pointers to the MR.
     _pin: PhantomPinned,
@@ -307,6 +313,7 @@ impl<W> Mr<W> {
             memory: UnsafeCell::new(memory),
             // CAST: The low byte.
             own: UnsafeCell::new(Own::new(ib_mr, rkey as u8, spec)),
+            is_posted: Atomic::new(false),
             posted: UnsafeCell::new(None),
             _pin: PhantomPinned,
         });
@@ -365,22 +372,6 @@ impl<W> Mr<W> {
         }
     }
 
-    /// Takes the chain and the token of LOCAL_INVs that never completed.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::unmap_registered`].
-    #[cold]
-    pub(super) unsafe fn take_unfinished(&self) -> Option<Posted<W>> {
-        if !self.registered.load(Relaxed) {
-            return None;
-        }
-        self.registered.store(false, Relaxed);
-        // SAFETY: `posted` is set with a reference to the endpoint, and taken in a handler if not
-        // by the thread that set it. There are neither.
-        unsafe { self.take_posted() }
-    }
-
     /// Puts a chain into its last MR, which this is, before it is posted.
     ///
     /// # Safety
@@ -388,18 +379,18 @@ impl<W> Mr<W> {
     /// `posted` has the right to this MR.
     #[inline]
     pub(super) unsafe fn put_posted(&self, posted: Posted<W>) {
-        // SAFETY: `posted` is this thread's (I4): the LOCAL_INVs of this MR are not posted.
+        // SAFETY: `posted` is this thread's (I4), which has the right to this MR.
         unsafe { *self.posted.get() = Some(posted) };
+        self.is_posted.store(true, Release);
     }
 
-    /// Takes a chain back out of its last MR, which this is.
-    ///
-    /// # Safety
-    ///
-    /// The chain is not posted, or not any more, and the caller is the only one to take it.
+    /// Takes the chain out of its last MR, which this is; `None` if it was taken already.
     #[inline]
-    pub(super) unsafe fn take_posted(&self) -> Option<Posted<W>> {
-        // SAFETY: `posted` is the caller's (I4).
+    pub(super) fn take_posted(&self) -> Option<Posted<W>> {
+        if !self.is_posted.xchg(false, Acquire) {
+            return None;
+        }
+        // SAFETY: `posted` is the caller's (I4), and was set before `is_posted` was.
         unsafe { (*self.posted.get()).take() }
     }
 }

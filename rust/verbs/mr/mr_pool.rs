@@ -151,16 +151,11 @@ impl<W> MrPool<W> {
 
 impl<W: Send + 'static> HeldUntilDrained for Arc<MrPool<W>> {
     /// Unmaps the MRs that are still registered. Their memory belongs to RPCs that will be sent
-    /// again or were abandoned. What waits for LOCAL_INVs that never completed is dropped after
-    /// that.
+    /// again or were abandoned.
     fn queues_ended(&self) {
         for mr in self.all.iter() {
             // SAFETY: The endpoint is being dropped, and no handler runs any more.
             unsafe { mr.unmap_registered() };
-        }
-        for mr in self.all.iter() {
-            // SAFETY: As above.
-            drop(unsafe { mr.take_unfinished() });
         }
     }
 }
