@@ -20,6 +20,8 @@ pub(crate) struct Device {
     pub(crate) attrs: ib_device_attr,
     /// One in so many posts is refused.
     pub(crate) refuses: u32,
+    /// One in so many posts of LOCAL_INVs is refused.
+    pub(crate) refuses_inv: u32,
     /// One in so many queue pairs cannot be created.
     pub(crate) few_queues: u32,
     /// A peer that sends without a Receive breaks a law.
@@ -57,6 +59,7 @@ impl Default for Device {
                 max_qp_init_rd_atom: 16,
             },
             refuses: 0,
+            refuses_inv: 0,
             few_queues: 0,
             honest: true,
             iwarp: false,

@@ -35,8 +35,10 @@ pub(crate) unsafe extern "C" fn rpcrdma_post_send(
         chain.push(next);
         next = unsafe { (*next).next };
     }
-    let refuses = fabric(|f| f.device.refuses);
-    let (posted, named) = if sched::one_in(refuses) {
+    let is_inv = unsafe { (*first).opcode } == ib_wr_opcode_IB_WR_LOCAL_INV;
+    let (refuses, refuses_inv) = fabric(|f| (f.device.refuses, f.device.refuses_inv));
+    let refuses_it = sched::one_in(refuses) || is_inv && sched::one_in(refuses_inv);
+    let (posted, named) = if refuses_it {
         refusal(sched::below(chain.len()), chain.len())
     } else {
         (chain.len(), Some(chain.len()))

@@ -69,6 +69,8 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
         };
         faults.device.grants = grants();
         faults.kills = pick(&[0, 2, 10]);
+        // A killed task invalidates its memory by itself.
+        faults.device.refuses_inv = pick(&[0, 0, 2]);
         faults.signals = pick(&[0, 0, 10]);
         faults.manners.breaks_off = pick(&[0, 0, 10]);
     })

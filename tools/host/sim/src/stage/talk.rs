@@ -71,7 +71,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let breaks_only = !may.fail
         && faults.unplugs == 0
         && faults.moves == 0
-        && faults.device.refuses == 0
+        && faults.device.refuses + faults.device.refuses_inv == 0
         && faults.device.few_queues == 0
         // A thread of nfsd that is late accepts no connection.
         && faults.nfsd.late == 0
@@ -111,7 +111,8 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let loses = faults.unplugs > 0 || faults.moves > 0;
     // A Reply that is read too late is exposed no more.
     let late = faults.device.late > 0;
-    let refuses = faults.device.refuses > 0 || faults.device.few_queues > 0;
+    let device = &faults.device;
+    let refuses = device.refuses + device.refuses_inv + device.few_queues > 0;
     let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
@@ -153,6 +154,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     dma::fail_maps(0);
     fabric(|f| {
         f.device.refuses = 0;
+        f.device.refuses_inv = 0;
         f.device.few_queues = 0;
         f.device.late = 0;
     });
