@@ -53,15 +53,10 @@ pub(super) unsafe fn free_task(task: *mut rpc_task) {
 /// `xprt_transmit()` with the send lock; 0 if `task` now waits for the lock.
 pub(super) unsafe fn try_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> c_int {
     unsafe {
-        let is_sent = || (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0;
-        if !xprt_lock::lock_write(xprt, task) {
-            if is_sent() {
-                // The holder of the lock has transmitted the request meanwhile.
-                wait_queue::wake_task(&raw mut (*xprt).sending, task, Some(0));
-            }
+        if !xprt_lock::prepare_transmit(xprt, task) {
             return 0;
         }
-        if !is_sent() {
+        if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
             (*task).tk_status = 0;
             rqst::transmit(task);
         }

@@ -59,7 +59,7 @@ pub(crate) unsafe fn connect_task(task: *mut rpc_task) {
     unsafe {
         let rqst = (*task).tk_rqstp;
         let xprt = (*rqst).rq_xprt;
-        if !lock_write(xprt, task) {
+        if !xprt_lock::prepare_transmit(xprt, task) {
             return;
         }
         if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), false) {

@@ -97,6 +97,20 @@ pub(crate) unsafe fn lock_write(xprt: *mut rpc_xprt, task: *mut rpc_task) -> boo
     }
 }
 
+/// `xprt_prepare_transmit()`.
+pub(crate) unsafe fn prepare_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> bool {
+    unsafe {
+        if lock_write(xprt, task) {
+            return true;
+        }
+        if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
+            // The holder of the lock has transmitted the request meanwhile.
+            wake_task(&raw mut (*xprt).sending, task, Some(0));
+        }
+        false
+    }
+}
+
 /// `xprt_release_write()`.
 pub(crate) unsafe fn release_write(xprt: *mut rpc_xprt, task: *mut rpc_task) {
     unsafe {
