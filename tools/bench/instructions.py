@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Says where the instructions went that tools/bench/count.c counted.
 
-  instructions.py modules DIRECTORY     a row for each row of tools/bench/rows that both modules have
-                                        run, as tools/bench/run records them
+  instructions.py modules DIRECTORY     a row for each row of tools/bench/rows, or of --rows, that both
+                                        modules have run, as tools/bench/run records them
   instructions.py calls DIRECTORY       the same with the events of EVENTS in place of instructions
   instructions.py functions DIRECTORY   a row for each function of one row, by the difference
 
@@ -30,9 +30,10 @@ RPC_LAYERS = ("rpcrdma", "sunrpc", "ib_core", "rdma_cm", "ib_cm")
 RUST_IN_KERNEL = re.compile(r"_R|rust_helper_")
 
 
+@functools.cache
 def rows():
-    """The lines of tools/bench/rows, by number."""
-    lines = (pathlib.Path(__file__).parent / "rows").read_text().splitlines()
+    """The lines of the file of rows, by number."""
+    lines = ARGUMENTS.rows.read_text().splitlines()
     names = ("row", "operation", "bytes", "version", "warm", "measured")
     return dict(enumerate((dict(zip(names, line.split())) for line in lines
                            if line and not line.startswith("#")), 1))
@@ -99,7 +100,7 @@ class Measured:
         for line in (directory / f"{name}.bench").read_text().splitlines():
             _, number, row, count = line.split()
             if known[int(number)]["row"] != row:
-                sys.exit(f"error: row {number} of {name} is {row}: tools/bench/rows has changed")
+                sys.exit(f"error: row {number} of {name} is {row}: {ARGUMENTS.rows} has changed")
             self.rpcs[row] = count
         for line in (directory / f"{name}.blocks").read_text().splitlines():
             first, value, *runs = line.split()
@@ -130,7 +131,7 @@ def sum_of(modules_summed):
 
 
 def by_row(directory, columns, form):
-    """A row for each row of tools/bench/rows; columns have functions from the counts of a round."""
+    """A row for each row of the file of rows; columns have functions from the counts of a round."""
     measured = {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
     yield ("row", "operation", "bytes", "nfs", *(f"{title}_rpcs" for title in measured),
            *("_".join(filter(None, (title, column))) for column in columns for title in measured))
@@ -191,14 +192,20 @@ def functions(directory):
                                                      costs[0][key] - costs[1][key])))
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("modules", "calls", "functions"))
     parser.add_argument("directory", type=pathlib.Path)
-    arguments = parser.parse_args()
-    for row in {"modules": modules, "calls": calls, "functions": functions}[arguments.what](arguments.directory):
+    parser.add_argument("--rows", type=pathlib.Path, default=pathlib.Path(__file__).parent / "rows")
+    return parser.parse_args()
+
+
+def main():
+    what = {"modules": modules, "calls": calls, "functions": functions}[ARGUMENTS.what]
+    for row in what(ARGUMENTS.directory):
         print(*row, sep="\t")
 
 
+ARGUMENTS = parse()
 main()

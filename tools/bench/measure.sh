@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Counts instructions in a guest, for tools/bench/run and profile.
+# Counts instructions in a guest, for tools/bench/run, profile and growth.
 
 # shellcheck source=../env/cache.sh
 . tools/env/cache.sh
@@ -24,7 +24,11 @@ build_bench() {
 		-o out/bench/count.so tools/bench/count.c
 }
 
-# measure MODULE NAME DIRECTORY ROW...: runs these rows of tools/bench/rows with the module. Writes
+# What is measured, and the guest's program.
+rows_file=tools/bench/rows
+guest_program=tools/bench/guest.sh
+
+# measure MODULE NAME DIRECTORY ROW...: runs these rows of $rows_file with the module. Writes
 # DIRECTORY/NAME.blocks, NAME.kallsyms and NAME.bench for tools/bench/instructions.py.
 measure() {
 	local module=$1 name=$2 directory=$3
@@ -34,8 +38,8 @@ measure() {
 	mkdir -p "$directory/share"
 	despite_emulator '' tools/vm/run --icount --module "$module" --time 3000 \
 		--share "$directory/share" --plugin "$PWD/out/bench/count.so,to=$directory/$name.blocks" \
-		--add out/bench/operations:/operations --add tools/bench/rows:/rows \
-		tools/bench/guest.sh "$@" >"$directory/$name.log" || {
+		--add out/bench/operations:/operations --add "$rows_file:/rows" \
+		"$guest_program" "$@" >"$directory/$name.log" || {
 		tail -n 20 "$directory/$name.log" >&2
 		return 1
 	}
@@ -44,4 +48,4 @@ measure() {
 }
 
 # rows: prints the names of all rows.
-rows() { awk '/^[^#]/ { print $1 }' tools/bench/rows; }
+rows() { awk '/^[^#]/ { print $1 }' "$rows_file"; }

@@ -116,6 +116,9 @@ SECTIONS = {
                           "(:doc:`operating`). Instructions per operation of 4 KiB."),
     "bench-memory": ("Memory of connections", "``tools/bench/memory``. KiB of one connection at each "
                      "end: slabs, vmalloc() and per-CPU memory, what the device allocates included."),
+    "bench-growth": ("Growth of the cost of a READ", "``tools/bench/growth``: instructions of a direct "
+                     "READ of 4 KiB with 1, 8 and 64 at once, with 8 connections, and beside 9 and 99 "
+                     "idle mounts. Modules as in the cost of operations."),
     "restart": ("Writers after a restart of their server", "``tools/bench/restart``: the server is "
                 "away for so many seconds. Times in ms from the return of the listener until the "
                 "writers, one for each mount, go on: the least, the median and the longest. "
