@@ -137,7 +137,7 @@ impl Client {
             let state = &raw const (*xprt).state;
             let began = sched::now();
             let cookie = (*xprt).connect_cookie;
-            while !test_bit(XPRT_CONNECTED, state) {
+            while !test_bit(XPRT_CONNECTED, state) && !is_transmitted(task) {
                 (*task).tk_status = 0;
                 xprt_connect::connect_task(task);
                 sleep_if_queued(task);
@@ -172,12 +172,12 @@ impl Client {
                 if (*task).killed != 0 {
                     return true;
                 }
-                if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
+                if is_transmitted(task) {
                     break;
                 }
                 match -try_transmit(xprt, task) {
                     // Another task may have sent the Call on the next connection.
-                    _ if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 => {}
+                    _ if is_transmitted(task) => {}
                     0 => {}
                     errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
                         delay(task);

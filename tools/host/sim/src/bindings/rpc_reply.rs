@@ -23,7 +23,7 @@ pub(super) unsafe fn reply(rqst: *mut rpc_rqst) {
         (*rqst).rq_connect_cookie = (*xprt).connect_cookie.wrapping_sub(1);
         rqst::enqueue_transmit(task);
         // call_bc_transmit
-        while (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT != 0 {
+        while !is_transmitted(task) {
             (*task).tk_status = 0;
             match -try_transmit(xprt, task) as u32 {
                 0 | EBADSLT | EAGAIN => {}

@@ -103,7 +103,7 @@ pub(crate) unsafe fn prepare_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) 
         if lock_write(xprt, task) {
             return true;
         }
-        if (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 {
+        if rpc_tasks::is_transmitted(task) {
             // The holder of the lock has transmitted the request meanwhile.
             wake_task(&raw mut (*xprt).sending, task, Some(0));
         }
