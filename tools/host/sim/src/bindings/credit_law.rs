@@ -44,6 +44,8 @@ struct Grant {
 struct Direction {
     side: Option<Side>,
     calls: BTreeMap<u32, Call>,
+    /// When a hostile peer has answered Calls that are about to be sent.
+    early: BTreeMap<u32, u64>,
     /// In the order of their arrival.
     grants: Vec<Grant>,
 }
@@ -184,7 +186,7 @@ fn call(from: u32, xid: u32, side: Option<Side>) {
                 None => return Some(format!("QP {from} sends Call {xid:#x} without a credit")),
             },
         };
-        let answered = None;
+        let answered = direction.early.remove(&xid);
         direction.calls.insert(xid, Call { credit, answered });
         side?;
         let outstanding = direction.calls.values();
@@ -203,17 +205,20 @@ fn call(from: u32, xid: u32, side: Option<Side>) {
 fn reply(to: u32, xid: u32, credits: u32, side: Option<Side>) {
     LAW.with_borrow_mut(|law| {
         let now = law.tick();
+        let has_credit = side.is_some_and(|side| law.credits.contains_key(&(side, xid)));
         let direction = law.directions.entry(to).or_default();
         direction.side = side;
-        if let Some(call) = direction.calls.get_mut(&xid) {
-            say!("a Reply to {xid:#x} grants {credits}");
-            call.answered.get_or_insert(now);
-            direction.grants.push(Grant {
-                xid,
-                credits,
-                arrived: now,
-                completed: None,
-            });
-        }
+        match direction.calls.get_mut(&xid) {
+            Some(call) => call.answered.get_or_insert(now),
+            None if has_credit => direction.early.entry(xid).or_insert(now),
+            None => return,
+        };
+        say!("a Reply to {xid:#x} grants {credits}");
+        direction.grants.push(Grant {
+            xid,
+            credits,
+            arrived: now,
+            completed: None,
+        });
     });
 }
