@@ -214,11 +214,11 @@ fn post_inv<C: Exposes>(
     }
 }
 
-/// Takes the chain of the MR `last` back, whose LOCAL_INVs were posted in part at most, or may all
-/// have been posted, and unmaps the MRs; none if the last LOCAL_INV has completed. These work
-/// requests stay in place, and so do the MRs, which are not used again.
+/// Takes back the chain in the MR `last` after a failed post, and unmaps the MRs; `None` if the last
+/// LOCAL_INV has completed. Some, all or none of the LOCAL_INVs may have been posted. They stay in
+/// place, and so do the MRs, which are not used again.
 ///
-/// The caller must not wait for a completion, since there may be none, nor for the end of the
+/// The caller cannot wait for a completion: there may be none. Nor can it wait for the end of the
 /// queues: a task fences with the mutex that the end of the connection takes.
 ///
 /// # Safety
