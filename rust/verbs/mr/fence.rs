@@ -214,9 +214,9 @@ fn post_inv<C: Exposes>(
     }
 }
 
-/// Takes back the chain in the MR `last` after a failed post, and unmaps the MRs; `None` if the last
-/// LOCAL_INV has completed. Some, all or none of the LOCAL_INVs may have been posted. They stay in
-/// place, and so do the MRs, which are not used again.
+/// Takes back the chain in the MR `last` after a failed post, and unmaps the MRs; `None` if the
+/// last LOCAL_INV has completed. Some, all or none of the LOCAL_INVs may have been posted. They
+/// stay in place, and so do the MRs, which are not used again.
 ///
 /// The caller cannot wait for a completion: there may be none. Nor can it wait for the end of the
 /// queues: a task fences with the mutex that the end of the connection takes.
