@@ -80,7 +80,7 @@ pub(super) struct MrSpec {
 ///   changes only while an [`Endpoint`](crate::verbs::Endpoint) of the pool is borrowed.
 /// - I4: `posted` is set in the last MR of a chain whose LOCAL_INVs are posted, or about to be. It
 ///   has the right to this MR. While `is_posted` is not set it belongs to the thread that has the
-///   right, and then to whoever clears `is_posted`: the handler of the completion, or the thread
+///   right, and then to the thread that clears `is_posted`: the completion handler, or the poster
 ///   whose post has failed.
 #[repr(C)]
 pub(in crate::verbs) struct Mr<W> {
