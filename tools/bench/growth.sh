@@ -10,6 +10,8 @@ set -eu
 . /vm/rdma.sh
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
+# shellcheck source=measure-rows.sh
+. /measure-rows.sh
 ROUNDS=5
 
 rdma_up
@@ -52,13 +54,7 @@ measure() {
 	umount "$at"
 }
 
-number=0
-while read -r row rest; do
-	case $row in '' | '#'*) continue ;; esac
-	number=$((number + 1))
-	# shellcheck disable=SC2086 # columns
-	[[ " $* " != *" $row "* ]] || measure $number "$row" $rest
-done </rows
+measure_rows "$@"
 grep -i ' [tw] ' /proc/kallsyms >/share/kallsyms
 for ((; beside > 0; beside--)); do
 	umount /mnt/beside$beside

@@ -12,6 +12,8 @@ set -eu
 . /vm/rdma.sh
 # shellcheck source=../vm/guest/nfs.sh
 . /vm/nfs.sh
+# shellcheck source=measure-rows.sh
+. /measure-rows.sh
 ROUNDS=5
 
 rdma_up
@@ -64,13 +66,7 @@ for ((round = 0; round < ROUNDS; round++)); do
 	rm -f /export/file /export/large
 	dd if=/dev/zero of=/export/file bs=1M count=4 status=none
 	dd if=/dev/zero of=/export/large bs=1M count=32 status=none
-	number=0
-	while read -r row rest; do
-		case $row in '' | '#'*) continue ;; esac
-		number=$((number + 1))
-		# shellcheck disable=SC2086 # columns
-		[[ " $* " != *" $row "* ]] || measure $number "$row" $rest
-	done </rows
+	measure_rows "$@"
 	[ $round -lt $((ROUNDS - 1)) ] || grep -i ' [tw] ' /proc/kallsyms >/share/kallsyms
 	for at in /mnt/*; do
 		! mountpoint -q "$at" || umount "$at"

@@ -39,6 +39,7 @@ measure() {
 	despite_emulator '' tools/vm/run --icount --module "$module" --time 3000 \
 		--share "$directory/share" --plugin "$PWD/out/bench/count.so,to=$directory/$name.blocks" \
 		--add out/bench/operations:/operations --add "$rows_file:/rows" \
+		--add tools/bench/measure-rows.sh:/measure-rows.sh \
 		"$guest_program" "$@" >"$directory/$name.log" || {
 		tail -n 20 "$directory/$name.log" >&2
 		return 1
