@@ -16,33 +16,51 @@ use kernel::{
     sync::SpinLock, //
 };
 
+/// The number of objects for which a list has room without an allocation. A refusal ends the
+/// connection, so that only threads that are about to post add others.
+const ROOM: usize = 8;
+
 /// A pointer to an object that was given to a device.
 struct Doubted<T>(NonNull<T>);
 
 // SAFETY: The pointer is only moved. To make an object of it again takes unsafe code.
 unsafe impl<T> Send for Doubted<T> {}
 
+/// The objects of a list.
+struct Objects<T> {
+    first: [Option<Doubted<T>>; ROOM],
+    /// Those for which `first` had no room.
+    more: KVec<Doubted<T>>,
+}
+
 /// The objects of one kind and one connection.
 #[pin_data]
 pub(in crate::verbs) struct InDoubt<T> {
     #[pin]
-    list: SpinLock<KVec<Doubted<T>>>,
+    list: SpinLock<Objects<T>>,
 }
 
 impl<T> InDoubt<T> {
     /// Creates an empty list.
     pub(in crate::verbs) fn new() -> impl PinInit<Self> {
-        pin_init!(Self { list <- new_spinlock!(KVec::new(), "InDoubt::list") })
+        let objects = Objects {
+            first: [const { None }; ROOM],
+            more: KVec::new(),
+        };
+        pin_init!(Self { list <- new_spinlock!(objects, "InDoubt::list") })
     }
 
-    /// Adds an object, which may have completed already. If there is no memory, one that does not
-    /// complete is leaked.
+    /// Adds an object, which may have completed already. If the list's own room is used up and
+    /// there is no memory, an object that does not complete is leaked.
     #[cold]
     pub(in crate::verbs) fn add(&self, object: NonNull<T>) {
-        let pushed = self
-            .list
-            .lock()
-            .push(Doubted(object), GFP_ATOMIC | __GFP_NOWARN);
+        let mut list = self.list.lock();
+        if let Some(room) = list.first.iter_mut().find(|room| room.is_none()) {
+            *room = Some(Doubted(object));
+            return;
+        }
+        let pushed = list.more.push(Doubted(object), GFP_ATOMIC | __GFP_NOWARN);
+        drop(list);
         if pushed.is_err() {
             pr_err!("out of memory: a message that may not have been sent may be leaked\n");
         }
@@ -50,11 +68,14 @@ impl<T> InDoubt<T> {
 
     /// The number of objects.
     pub(in crate::verbs) fn len(&self) -> usize {
-        self.list.lock().len()
+        let list = self.list.lock();
+        list.first.iter().flatten().count() + list.more.len()
     }
 
     /// Removes an object.
     pub(in crate::verbs) fn take(&self) -> Option<NonNull<T>> {
-        self.list.lock().pop().map(|doubted| doubted.0)
+        let mut list = self.list.lock();
+        let first = list.first.iter_mut().find_map(Option::take);
+        first.or_else(|| list.more.pop()).map(|doubted| doubted.0)
     }
 }
