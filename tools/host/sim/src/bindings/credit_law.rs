@@ -44,10 +44,12 @@ struct Grant {
 struct Direction {
     side: Option<Side>,
     calls: BTreeMap<u32, Call>,
-    /// When a hostile peer has answered Calls that are about to be sent.
+    /// When a hostile peer has answered Calls that have a credit, but were not sent yet.
     early: BTreeMap<u32, u64>,
     /// In the order of their arrival.
     grants: Vec<Grant>,
+    /// Those of Replies to Calls that SUNRPC had not given a credit yet, by their XIDs.
+    strays: BTreeMap<u32, Grant>,
 }
 
 #[derive(Default)]
@@ -116,18 +118,27 @@ pub(super) unsafe fn take(rqst: *mut rpc_rqst) {
     });
 }
 
-/// SUNRPC has the Reply to a Call.
+/// SUNRPC has the Reply to a Call. A hostile peer may have sent it before there was a Call, so that
+/// this law does not know of it yet.
 pub(super) unsafe fn complete(rqst: *mut rpc_rqst) {
     let (side, xid) = unsafe { key(rqst) };
     say!("{side:?} has the Reply to {xid:#x}");
     LAW.with_borrow_mut(|law| {
         let now = law.tick();
         for direction in law.directions.values_mut() {
+            if direction.side != Some(side) {
+                continue;
+            }
+            if let Some(call) = direction.calls.get_mut(&xid) {
+                call.answered.get_or_insert(now);
+            }
             // If two Replies have arrived, either is the one.
             let mut grants = direction.grants.iter_mut();
-            let grant = grants.find(|grant| grant.xid == xid);
-            if let Some(grant) = grant.filter(|_| direction.side == Some(side)) {
+            if let Some(grant) = grants.find(|grant| grant.xid == xid) {
                 grant.completed.get_or_insert(now);
+            } else if let Some(mut grant) = direction.strays.remove(&xid) {
+                grant.completed = Some(now);
+                direction.grants.push(grant);
             }
         }
     });
@@ -208,17 +219,22 @@ fn reply(to: u32, xid: u32, credits: u32, side: Option<Side>) {
         let has_credit = side.is_some_and(|side| law.credits.contains_key(&(side, xid)));
         let direction = law.directions.entry(to).or_default();
         direction.side = side;
-        match direction.calls.get_mut(&xid) {
-            Some(call) => call.answered.get_or_insert(now),
-            None if has_credit => direction.early.entry(xid).or_insert(now),
-            None => return,
-        };
-        say!("a Reply to {xid:#x} grants {credits}");
-        direction.grants.push(Grant {
+        let grant = Grant {
             xid,
             credits,
             arrived: now,
             completed: None,
-        });
+        };
+        match direction.calls.get_mut(&xid) {
+            Some(call) => call.answered.get_or_insert(now),
+            None if has_credit => direction.early.entry(xid).or_insert(now),
+            None => {
+                let stray = direction.strays.entry(xid).or_insert(grant);
+                stray.credits = stray.credits.max(credits);
+                return;
+            }
+        };
+        say!("a Reply to {xid:#x} grants {credits}");
+        direction.grants.push(grant);
     });
 }
