@@ -20,6 +20,8 @@ pub(crate) struct Device {
     pub(crate) attrs: ib_device_attr,
     /// One in so many posts is refused.
     pub(crate) refuses: u32,
+    /// Whether it has posted the chain if it names no work request; found when it first does so.
+    pub(crate) posts_unnamed: Option<bool>,
     /// One in so many posts of LOCAL_INVs is refused.
     pub(crate) refuses_inv: u32,
     /// One in so many queue pairs cannot be created.
@@ -59,6 +61,7 @@ impl Default for Device {
                 max_qp_init_rd_atom: 16,
             },
             refuses: 0,
+            posts_unnamed: None,
             refuses_inv: 0,
             few_queues: 0,
             honest: true,

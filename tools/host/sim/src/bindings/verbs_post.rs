@@ -14,10 +14,16 @@ fn refusal(at: usize, count: usize) -> (usize, Option<usize>) {
     match sched::below(4) {
         // erdma: names the first, although others were posted.
         0 => (at, Some(0)),
-        // siw: posts all, and names none.
-        1 => (count, None),
-        // rdmavt: posts none, and names none.
-        2 => (0, None),
+        // siw: posts all, and names none. rdmavt: posts none, and names none. The module relies on
+        // a driver to do the one or the other.
+        1 | 2 => {
+            let all = fabric(|f| {
+                *f.device
+                    .posts_unnamed
+                    .get_or_insert_with(|| sched::below(2) == 0)
+            });
+            (if all { count } else { 0 }, None)
+        }
         _ => (at, Some(at)),
     }
 }

@@ -176,7 +176,9 @@ pub(crate) fn end() -> Result<(), String> {
             sched::wait_until(8, sched::now() + 10_000_000);
         }
     });
-    run_until("rmmod", is_unloaded)?;
+    // What is there tells why the device is not released.
+    run_until("rmmod", is_unloaded)
+        .map_err(|why| format!("{why}; there are {}", left_of_module().join(", ")))?;
     // What is still on its way arrives nowhere.
     match sched::run(MOST, || false)? {
         Ended::Quiet => {}
