@@ -30,7 +30,7 @@ thread_local! {
     static FAILED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Has one in `n` allocations fail; none if `n` is 0.
+/// Has one in `n` allocations fail, and one in `n / 8` that may not sleep; none if `n` is 0.
 pub fn fail_one_in(n: u32) {
     FAILS.set(n);
 }
@@ -47,11 +47,15 @@ pub fn on_free(hook: FreeHook) {
 
 /// Whether an allocation fails now.
 pub fn fails(flags: Flags, what: &'static str) -> bool {
+    // The kernel reclaims memory for an allocation that may sleep.
+    let mut fails = FAILS.get();
     if flags.may_sleep() {
         lockdep::might_sleep("an allocation");
+    } else {
+        fails = fails.div_ceil(8);
     }
     sched::preempt();
-    if sched::one_in(FAILS.get()) {
+    if sched::one_in(fails) {
         FAILED.set(FAILED.get() + 1);
         crate::say!("no memory for {what}");
         return true;

@@ -251,7 +251,7 @@ fn server_lacks_memory(config: &Config) -> Result<Seen, String> {
 fn server_is_refused(config: &Config) -> Result<Seen, String> {
     serve(config, |faults| {
         faults.device.refuses = pick(&[5, 20, 100]);
-        faults.allocations = pick(&[0, 20]);
+        faults.allocations = pick(&[0, 20, 50]);
         faults.device.few_queues = pick(&[0, 3]);
         faults.manners.errors = true;
     })
