@@ -40,6 +40,7 @@ pub(super) struct HostileServer {
     /// Whose requests it has left without an answer.
     asked: RefCell<Vec<End>>,
     left: Cell<u32>,
+    has_ended: Cell<bool>,
     calls: Calls,
     /// What it has done.
     pub(super) acts: Cell<u64>,
@@ -55,6 +56,7 @@ impl HostileServer {
             links: RefCell::default(),
             asked: RefCell::default(),
             left: Cell::new(acts),
+            has_ended: Cell::new(false),
             calls,
             acts: Cell::new(0),
         }
@@ -68,6 +70,7 @@ impl HostileServer {
     /// Its connections end, and the address leads to the server of the module.
     pub(super) fn end(&self) {
         self.left.set(0);
+        self.has_ended.set(true);
         cm_peer::peer_listens(None);
         // The connection manager gives up.
         for from in self.asked.take() {
@@ -110,11 +113,12 @@ impl HostileServer {
         let Message::Request { param, qp: other } = message else {
             return;
         };
-        if one_in(8) {
+        if !self.has_ended.get() && one_in(8) {
             self.asked.borrow_mut().push(from);
             return;
         }
-        if one_in(6) {
+        // A request may have been on its way when the server ended.
+        if self.has_ended.get() || one_in(6) {
             cm_peer::peer_tells(self.mailbox, from, Message::Reject);
             return;
         }
