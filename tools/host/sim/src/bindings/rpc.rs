@@ -57,6 +57,8 @@ pub(crate) struct Client {
     pub(crate) killed: Cell<u64>,
     /// The attempts to connect since a Reply, and when the one that matters began.
     pub(super) connects: Cell<u32>,
+    /// When the last Reply came.
+    pub(super) replied: Cell<u64>,
     /// The cookie of the connection that a task has found last.
     pub(super) connection: Cell<u32>,
     /// Connections are lost for no reason that asks for a longer delay.
@@ -109,6 +111,7 @@ impl Client {
             running: RefCell::default(),
             killed: Cell::new(0),
             connects: Cell::new(0),
+            replied: Cell::new(0),
             connection: Cell::new(0),
             started: Cell::new(0),
             patient: Cell::new(false),

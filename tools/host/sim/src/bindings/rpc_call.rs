@@ -109,6 +109,7 @@ impl Client {
                 let reply = pages.reply(rqst, call);
                 (call.decode)(xid, &reply);
                 self.connects.set(0);
+                self.replied.set(sched::now());
             }
             release(task);
         }
@@ -227,10 +228,12 @@ impl Client {
         }
     }
 
-    /// The first task has a connection, and began to wait for it at `began`.
+    /// A task has a connection, and began to wait for one at `began`. It may have slept through one
+    /// that worked meanwhile.
     fn connected(&self, began: u64) {
         let connects = self.connects.get();
         self.connects.set(connects + 1);
+        let began = began.max(self.replied.get());
         // The first delay after a Reply is five seconds, and each failure since doubles it.
         if connects == 0 && sched::now() - began > 25_000_000_000 && self.patient.get() {
             sched::fail("a task waits long to connect, although the last connection worked");
