@@ -175,7 +175,9 @@ fn make_sender(
     let made = pool.grow(limits.mrs_per_call);
     shared.stats.mrs_made.add(u64::from(made));
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
-    let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, MrWaiters(shared.clone()))?;
+    let most = limits.max_mrs().saturating_sub(made);
+    let waiters = MrWaiters(shared.clone());
+    let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, most, waiters)?;
     ep.context().mr_refresh.populate(refresh);
     let (sends, calls) = (limits.ctrl_sends(), limits.backchannel);
     ep.context().open_errors(ep, sends, calls)?;

@@ -65,6 +65,11 @@ const FEW_SGES: u32 = 7;
 /// On a device with short queues, one in so many entries is for the backchannel.
 const BACKCHANNEL_SHARE: u32 = 8;
 
+/// MRs for four Calls, most of which have two at most: one for data, and one for a Reply chunk.
+const MRS_PER_4_CALLS: u32 = 9;
+/// Calls of the most MRs that a connection with few credits has MRs for.
+const LARGE_CALLS: u32 = 4;
+
 /// RDMA_DONEs whose Sends may be outstanding.
 pub(super) const DONES: u32 = 16;
 
@@ -120,7 +125,7 @@ pub(super) struct Limits {
     pub(super) backchannel: u32,
     /// Segments in a chunk.
     pub(super) segments: u32,
-    /// MRs that one Call may use. The depth of the Send Queue depends on it.
+    /// MRs that one Call may use.
     pub(super) mrs_per_call: u32,
     /// Pages in an MR.
     pub(super) mr_pages: u32,
@@ -228,9 +233,28 @@ impl Limits {
         })
     }
 
+    /// MRs of the connection: those of small Calls, and some more for larger ones. A Call that finds
+    /// too few waits until others return theirs.
+    pub(super) fn max_mrs(&self) -> u32 {
+        let all = self.credits.saturating_mul(self.mrs_per_call);
+        let small = self.credits.saturating_mul(MRS_PER_4_CALLS) / 4;
+        all.min(small.max(LARGE_CALLS * self.mrs_per_call))
+    }
+
+    /// Entries of the Send Queue for Calls.
+    ///
+    /// The queue has the Sends that have not completed, and one LOCAL_INV for each MR in use. It
+    /// may also have the registrations of these MRs: a Call with several MRs invalidates one of
+    /// them at least, behind its registrations. Of each Send, the peer may have invalidated one MR
+    /// in addition, which is in use again while the Send has not been seen to complete.
+    fn call_entries(&self) -> u32 {
+        let all = self.credits * entries_per_call(self.mrs_per_call);
+        all.min(2 * (self.credits + self.max_mrs()))
+    }
+
     /// The queues to create.
     pub(super) fn queue_depths(&self) -> QueueDepths {
-        let send = self.credits * entries_per_call(self.mrs_per_call) + self.other_entries;
+        let send = self.call_entries() + self.other_entries;
         let recv = self.credits + self.receive_batch() + self.backchannel + DRAIN;
         QueueDepths {
             send_wr: send,

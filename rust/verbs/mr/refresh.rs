@@ -8,13 +8,18 @@ use kernel::{
     impl_has_work,
     new_work,
     prelude::*,
-    sync::Arc,
+    sync::{
+        atomic::ordering::Relaxed,
+        Arc, //
+    },
     workqueue::{
         self,
         Work,
         WorkItem, //
     }, //
 };
+
+use crate::lib::sync::Atomic;
 
 use super::mr_pool::MrPool;
 
@@ -41,6 +46,8 @@ pub(crate) trait MrWaiter: Send + Sync + 'static {
 pub(crate) struct MrRefresh<W: Send + 'static, N: MrWaiter> {
     pool: Arc<MrPool<W>>,
     count: u32,
+    /// MRs that may still be allocated. Only the worker changes it.
+    left: Atomic<u32>,
     waiter: N,
     #[pin]
     work: Work<Self>,
@@ -51,16 +58,17 @@ impl_has_work! {
 }
 
 impl<W: Send + 'static, N: MrWaiter> MrRefresh<W, N> {
-    /// Will allocate `count` MRs at a time for `pool`.
+    /// Will allocate `count` MRs at a time for `pool`, and `most` in all.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new(pool: Arc<MrPool<W>>, count: u32, waiter: N) -> Result<Arc<Self>> {
+    pub(crate) fn new(pool: Arc<MrPool<W>>, count: u32, most: u32, waiter: N) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 pool,
                 count,
+                left: Atomic::new(most),
                 waiter,
                 work <- new_work!("MrRefresh::work"),
             }),
@@ -73,8 +81,12 @@ impl<W: Send + 'static, N: MrWaiter> MrRefresh<W, N> {
         &self.pool
     }
 
-    /// Starts the worker, unless it is queued; [`MrWaiter::refilled`] follows in either case.
+    /// Starts the worker, unless it is queued; [`MrWaiter::refilled`] follows in either case. Does
+    /// nothing if the pool has all MRs that it may have: then the return of one wakes the sender.
     pub(crate) fn start(self: &Arc<Self>) {
+        if self.left.load(Relaxed) == 0 {
+            return;
+        }
         // Work that is queued already has not begun.
         let _ = workqueue::system_highpri().enqueue(self.clone());
     }
@@ -85,10 +97,12 @@ impl<W: Send + 'static, N: MrWaiter> WorkItem for MrRefresh<W, N> {
 
     fn run(this: Arc<Self>) {
         let scope = this.waiter.scope();
-        let mut made = 0;
+        let (mut made, left) = (0, this.left.load(Relaxed));
+        let most = this.count.min(left);
         // Each is announced at once: the next one may take long.
-        while made < this.count && this.pool.grow(1) == 1 {
+        while made < most && this.pool.grow(1) == 1 {
             made += 1;
+            this.left.store(left - made, Relaxed);
             if this.pool.was_wanted() {
                 this.waiter.one_more();
             }

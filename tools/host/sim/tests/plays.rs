@@ -142,6 +142,11 @@ fn server_uses_iwarp() {
 }
 
 #[test]
+fn both_ends_use_all_mrs() {
+    play("both_ends_use_all_mrs", 1_000);
+}
+
+#[test]
 fn both_ends_use_iwarp() {
     play("both_ends_use_iwarp", 1_000);
 }

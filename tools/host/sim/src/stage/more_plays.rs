@@ -125,3 +125,18 @@ pub(super) fn both_ends_use_iwarp(config: &Config) -> Result<Seen, String> {
         faults.device.refuses = pick(&[0, 0, 200]);
     })
 }
+
+/// A client has fewer MRs than its Calls need at a time, and both Send Queues have room for a part of
+/// what the Calls take.
+pub(super) fn both_ends_use_all_mrs(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.large = true;
+        faults.tunables.extend([
+            ("sunrpc/rdma_slot_table_entries", pick(&[8, 16])),
+            ("sunrpc/svc_rdma/max_requests", 32),
+        ]);
+        faults.device.attrs.max_fast_reg_page_list_len = pick(&[32, 64]);
+        faults.manners.breaks_off = pick(&[0, 0, 5]);
+        faults.kills = pick(&[0, 0, 10]);
+    })
+}

@@ -135,6 +135,10 @@ pub const PLAYS: &[Play] = &[
         run: more_plays::both_ends_use_iwarp,
     },
     Play {
+        name: "both_ends_use_all_mrs",
+        run: more_plays::both_ends_use_all_mrs,
+    },
+    Play {
         name: "both_ends_unload",
         run: unload::both_ends_unload,
     },
@@ -174,6 +178,8 @@ pub(super) struct Faults {
     pub(super) calls: Option<Calls>,
     /// Each client has one RPC, and none while the server calls it.
     pub(super) idle: bool,
+    /// Each client has twelve READs and WRITEs of nearly 1 MiB.
+    pub(super) large: bool,
     /// How the client's tasks behave.
     pub(super) tasks: Manner,
     /// A signal kills a task at one in so many looks.
@@ -212,6 +218,7 @@ impl Faults {
             mappings: 0,
             calls: None,
             idle: false,
+            large: false,
             tasks: Manner::PATIENT,
             kills: 0,
             signals: 0,

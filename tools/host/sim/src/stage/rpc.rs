@@ -86,6 +86,16 @@ impl Rpc {
         self
     }
 
+    /// The same shape with one data item of nearly `most` bytes, which is eligible, as that of a READ
+    /// or WRITE.
+    pub(crate) fn with_large_item(mut self, most: u32) -> Self {
+        let item = words(most - length(most / 4));
+        let items = [[item, 0], [0, item]][below(2)];
+        [self.call[1], self.reply[1]] = items;
+        self.flags |= ELIGIBLE;
+        self
+    }
+
     /// The same shape with another XID.
     pub(crate) fn with_xid(mut self, xid: u32) -> Self {
         self.xid = xid;

@@ -27,9 +27,10 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         seed: !config.seed,
         ..*config
     });
-    let payload = pick(&[8192, 65_536]);
+    let small = pick(&[8192, 65_536]);
     let mut faults = Faults::none();
     draw(&mut faults);
+    let payload = if faults.large { 1 << 20 } else { small };
     let mut tunables = vec![
         ("sunrpc/svc_rdma/max_requests", pick(&[4, 8, 32, 128])),
         ("sunrpc/svc_rdma/max_req_size", pick(&[1024, 4096, 8192])),
@@ -49,9 +50,16 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     };
     let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
         .map(|_| {
-            let count = if faults.idle { 1 } else { pick(&[3, 10, 40]) };
+            let count = match () {
+                () if faults.idle => 1,
+                () if faults.large => 12,
+                () => pick(&[3, 10, 40]),
+            };
             (0..count)
-                .map(|_| Rpc::any(0, payload).with_words())
+                .map(|_| match Rpc::any(0, payload).with_words() {
+                    rpc if faults.large => rpc.with_large_item(payload),
+                    rpc => rpc,
+                })
                 .collect()
         })
         .collect();
