@@ -233,8 +233,8 @@ impl Limits {
         })
     }
 
-    /// MRs of the connection: those of small Calls, and some more for larger ones. A Call that finds
-    /// too few waits until others return theirs.
+    /// MRs of the connection: those of small Calls, and some more for larger ones. A Call that
+    /// finds too few waits until others return theirs.
     pub(super) fn max_mrs(&self) -> u32 {
         let all = self.credits.saturating_mul(self.mrs_per_call);
         let small = self.credits.saturating_mul(MRS_PER_4_CALLS) / 4;

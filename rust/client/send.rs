@@ -140,8 +140,8 @@ fn failed(
         shared.stats.send.mr_waits.add(1);
         trace!(xprtrdma_nomrs_err(conn.ep.peer_addr(), call.task()));
         // All MRs are in use. The return of one wakes this task, and so does `MrRefresh`, if there
-        // may be more, even if it allocated none. Become a waiter first, and then call `want`: what clears that flag
-        // must find a waiter.
+        // may be more, even if it allocated none. Become a waiter first, and then call `want`: what
+        // clears that flag must find a waiter.
         let pool = sender.pool();
         shared.xprt.wait_for_space();
         pool.want();

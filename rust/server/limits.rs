@@ -45,8 +45,8 @@ const ENTRIES_PER_SLOT: u32 = 2 * EXPOSED_SEGMENTS;
 /// Entries that RDMA Reads or Writes of 1 MiB need, with five SGEs each.
 const ENTRIES_PER_CALL: u32 = 64;
 
-/// READs and WRITEs of the largest size whose work requests the Send Queue holds at a time: one for so
-/// many credits, and at least [`FEW_LARGE_CALLS`]. Those of others wait, and are posted as these
+/// READs and WRITEs of the largest size whose work requests the Send Queue holds at a time: one for
+/// so many credits, and at least [`FEW_LARGE_CALLS`]. Those of others wait, and are posted as these
 /// complete: a device works on a few at a time.
 const CREDITS_PER_LARGE_CALL: u32 = 16;
 const FEW_LARGE_CALLS: u32 = 8;

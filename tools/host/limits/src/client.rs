@@ -93,7 +93,10 @@ mod tests {
             assert!(mrs == most || mrs >= 2 * limits.credits, "{device:?}");
             if limits.credits <= 128 && limits.backchannel <= 16 {
                 let depth = limits.queue_depths().send_wr;
-                assert!(depth - limits.reply_read_entries < 1_024 - 112, "{device:?}");
+                assert!(
+                    depth - limits.reply_read_entries < 1_024 - 112,
+                    "{device:?}"
+                );
             }
         });
     }

@@ -170,8 +170,8 @@ mod tests {
         });
     }
 
-    /// With the default tunables, a Send Queue for READs of 1 MiB has 1,024 entries, of which a READ
-    /// takes less than an eighth. More credits make it deeper, and so do MRs.
+    /// With the default tunables, a Send Queue for READs of 1 MiB has 1,024 entries, of which a
+    /// READ takes less than an eighth. More credits make it deeper, and so do MRs.
     #[test]
     fn sq_holds_some_large_calls() {
         let device = crate::devices().last().unwrap();

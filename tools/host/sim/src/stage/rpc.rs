@@ -86,8 +86,8 @@ impl Rpc {
         self
     }
 
-    /// The same shape with one data item of nearly `most` bytes, which is eligible, as that of a READ
-    /// or WRITE.
+    /// The same shape with one data item of nearly `most` bytes, which is eligible, as that of a
+    /// READ or WRITE.
     pub(crate) fn with_large_item(mut self, most: u32) -> Self {
         let item = words(most - length(most / 4));
         let items = [[item, 0], [0, item]][below(2)];
