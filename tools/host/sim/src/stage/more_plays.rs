@@ -126,8 +126,7 @@ pub(super) fn both_ends_use_iwarp(config: &Config) -> Result<Seen, String> {
     })
 }
 
-/// A client has fewer MRs than its Calls need at a time, and both Send Queues have room for a part
-/// of what the Calls take.
+/// A client has fewer MRs than its Calls need at a time.
 pub(super) fn both_ends_use_all_mrs(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.large = true;

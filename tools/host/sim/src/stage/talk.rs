@@ -50,10 +50,12 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     };
     let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
         .map(|_| {
-            let count = match () {
-                () if faults.idle => 1,
-                () if faults.large => 12,
-                () => pick(&[3, 10, 40]),
+            let count = if faults.idle {
+                1
+            } else if faults.large {
+                12
+            } else {
+                pick(&[3, 10, 40])
             };
             (0..count)
                 .map(|_| match Rpc::any(0, payload).with_words() {
