@@ -350,7 +350,7 @@ unusable_device_is_refused() {
 # The device may reject a queue that is within its reported limits, for lack of memory. The module
 # then retries with a smaller queue and fewer Calls.
 smaller_queue_after_enomem() {
-	limit_device "$1" max_sq_bytes=262144
+	limit_device "$1" max_sq_bytes=131072
 	nfs_mount 3 rdma retry=0 || xfail_on_c "mount failed"
 	[ "$(limit_stat sq_rejected)" -gt 0 ] || fail "the device rejected no queue"
 	work_dir "smaller-$1"
