@@ -310,6 +310,7 @@ fn open_queues(
     let rw_per_chunk = ep.rw_ctxts_for(payload_pages)?;
     let rw_ctxts = terms.limits.rw_ctxts(rw_per_chunk);
     let entries = ep.entries_for(rw_ctxts)?;
+    let entries = terms.limits.rw_entries(entries, payload_pages, device);
     let mut depths = terms.limits.queue_depths(rw_ctxts, entries, device);
     loop {
         match ep.open(&depths) {

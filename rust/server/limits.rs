@@ -45,8 +45,17 @@ const ENTRIES_PER_SLOT: u32 = 2 * EXPOSED_SEGMENTS;
 /// Entries that RDMA Reads or Writes of 1 MiB need, with five SGEs each.
 const ENTRIES_PER_CALL: u32 = 64;
 
+/// READs and WRITEs of the largest size whose work requests the Send Queue holds at a time: one for
+/// so many credits, and at least [`FEW_LARGE_CALLS`]. Those of others wait, and are posted as these
+/// complete: a device works on a few at a time.
+const CREDITS_PER_LARGE_CALL: u32 = 16;
+const FEW_LARGE_CALLS: u32 = 8;
+
+/// Segments of a chunk into which an RDMA Read or Write may be split, in addition to its pages.
+const SEGMENTS: u32 = 16;
+
 /// A client that no export has admitted uses 1 in this many entries of its Send Queue.
-const UNADMITTED_SHARE: u32 = 4;
+const UNADMITTED_SHARE: u32 = 2;
 
 /// Length of a buffer whose allocation does not fail.
 const SMALL: u32 = PAGE_SIZE as u32;
@@ -133,6 +142,20 @@ impl Limits {
         self.credits
             .saturating_mul(CHUNKS_PER_CALL)
             .saturating_mul(per_chunk)
+    }
+
+    /// Entries of the Send Queue for RDMA Reads and Writes, if one READ or WRITE moves up to
+    /// `payload_pages`. `entries` are those that the RDMA core counts for all credits. They include
+    /// the MRs of a device that needs them, and remain as they are there.
+    pub(super) fn rw_entries(&self, entries: u32, payload_pages: u32, device: &DeviceAttrs) -> u32 {
+        if device.rw_needs_mrs() {
+            return entries;
+        }
+        let large_calls = (self.credits / CREDITS_PER_LARGE_CALL).max(FEW_LARGE_CALLS);
+        let per_call = payload_pages
+            .div_ceil(self.sges.max(1))
+            .saturating_add(SEGMENTS);
+        entries.min(large_calls.saturating_mul(per_call))
     }
 
     /// The queues to create, if `rw_ctxts` R/W contexts take `entries` of the Send Queue.

@@ -87,7 +87,7 @@ mod tests {
         each(|_, _, limits| {
             for entries in [1, 100, 560, 12_345, 1 << 20] {
                 let share = limits.unadmitted_entries(entries);
-                assert!(share >= entries / 4 && (share <= entries / 4 || share <= 128));
+                assert!(share >= entries / 2 && (share <= entries / 2 || share <= 128));
             }
         });
     }
@@ -168,6 +168,34 @@ mod tests {
                 assert_eq!(depths(false), depths(true), "{device:?} {limits:?}");
             }
         });
+    }
+
+    /// With the default tunables, a Send Queue for READs of 1 MiB has 1,024 entries, of which a
+    /// READ takes less than an eighth. More credits make it deeper, and so do MRs.
+    #[test]
+    fn sq_holds_some_large_calls() {
+        let device = crate::devices().last().unwrap();
+        let limits = Limits::for_device(&device, 16).unwrap();
+        let entries = |limits: &Limits, device: &DeviceAttrs| {
+            let entries = limits.rw_entries(3_072, 256, device);
+            (entries, limits.queue_depths(3_072, entries, device).send_wr)
+        };
+        let (reads, depth) = entries(&limits, &device);
+        assert!(
+            depth < 1_024 && reads >= 8 * (256 / limits.sges + 16),
+            "{depth}"
+        );
+        let mrs = DeviceAttrs {
+            registers_to_read: true,
+            ..device
+        };
+        assert_eq!(entries(&limits, &mrs).0, 3_072);
+        MAX_REQUESTS.set(1_024);
+        let more = Limits::for_device(&device, 16).unwrap();
+        assert!(entries(&more, &device).0 > reads);
+        MAX_REQUESTS.set(4);
+        let few = Limits::for_device(&device, 16).unwrap();
+        assert_eq!(few.rw_entries(96, 256, &device), 96);
     }
 
     /// Minimum depth with pulled Replies: the drain WR, the WRs that expose Replies, and a Call.
