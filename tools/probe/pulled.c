@@ -456,6 +456,19 @@ static bool hoard(struct conn *c)
 	return i ? true : fail("no Reply is exposed to a new client");
 }
 
+/* The server notices after its client that a connection has ended. */
+static bool wait_none_exposed(void)
+{
+	unsigned int ms;
+
+	for (ms = 0; server_value("exposed_pages") > 0; ms += 100) {
+		if (ms >= PATIENCE_MS)
+			return fail("%ld pages stay exposed", server_value("exposed_pages"));
+		sleep_ms(100);
+	}
+	return true;
+}
+
 /* Each of many clients has Replies exposed, although none of them releases any. */
 static bool t_hoarders(struct conn *unused)
 {
@@ -474,6 +487,7 @@ static bool t_hoarders(struct conn *unused)
 	ok = ok && alive_elsewhere();
 	for (i = 0; i < HOARDERS; i++)
 		conn_close(c[i]);
+	ok = ok && wait_none_exposed();
 	return set_server_value("exposed_seconds", EXPOSED_SECONDS) &&
 	       set_server_value("max_exposed_pages", MAX_PAGES) && ok;
 }
