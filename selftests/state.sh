@@ -26,6 +26,10 @@ SERVER_NAMES='netid peer source device device_port state state_ms closed_by clos
 	calls calls_with_read_chunks replies_inline replies_write replies_pulled inline_bytes
 	read_bytes written_bytes send_backlog_waits stalls backchannel_calls'
 
+# Credits of a new connection, and the most that it grants.
+FIRST_CREDITS=16
+MAX_CREDITS=128
+
 # Rounds of mounts and unloads under readers.
 ROUNDS=${LONG:+100}
 ROUNDS=${ROUNDS:-10}
@@ -112,7 +116,7 @@ addresses_and_agreement() {
 		expect "$each" inline_send_bytes 4096
 		expect "$each" inline_recv_bytes 4096
 		expect "$each" pulled_replies $pulled
-		expect "$each" credits_granted 128
+		expect "$each" credits_granted "$FIRST_CREDITS"
 		expect "$each" receives_posted "$any"
 	done
 	expect "$client" remote_invalidation "$(value "$server" remote_invalidation)"
@@ -248,6 +252,37 @@ cut_link() {
 	head -c 512 /dev/zero | tr '\0' b | cmp - "$FROZEN/file" || fail "the file has other data"
 }
 
+# A server grants more credits, and posts as many more Receives, when its file system holds up half of
+# the Calls that it has granted.
+credits_follow_use() {
+	local client server writing receives deadline=$((SECONDS + IO_TIMEOUT))
+
+	need_state
+	frozen_export || skip "no file system that can be frozen"
+	EXPORT=$FROZEN nfs_mount 3 rdma actimeo=0
+	write_sector a
+	client=$(client_file) server=$(server_file)
+	expect "$server" credits_granted "$FIRST_CREDITS"
+	receives=$(value "$server" receives_posted)
+	fio --name=many --filename="$MNT/file" --size=64k --rw=randwrite --bs=512 --direct=1 \
+		--ioengine=libaio --iodepth="$MAX_CREDITS" --time_based --runtime=600 \
+		--output="$ktap_dir/fio" &
+	writing=$!
+	until [ "$(value "$server" credits_granted)" = "$MAX_CREDITS" ]; do
+		[ "$SECONDS" -lt "$deadline" ] || { cat "$server"; fail "the server grants no more"; }
+		fsfreeze -f "$FROZEN"
+		sleep 0.5
+		fsfreeze -u "$FROZEN"
+	done
+	kill -INT "$writing"
+	wait "$writing" || :
+	stat "$MNT/file" >/dev/null
+	expect "$client" credits_granted "$MAX_CREDITS"
+	[ "$(value "$server" receives_posted)" -ge $((receives + MAX_CREDITS - FIRST_CREDITS - 7)) ] ||
+		{ cat "$server"; fail "there are credits without a Receive"; }
+	expect "$server" state connected
+}
+
 # The server stops: the client tells that its peer has disconnected, and then that nothing listens.
 server_stops() {
 	local client
@@ -345,6 +380,6 @@ test_cleanup() {
 
 bed_up
 [ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
-	"addresses_and_agreement rdma6" counters_by_way short_reads \
+	"addresses_and_agreement rdma6" counters_by_way short_reads credits_follow_use \
 	cut_link "cut_link 2000" server_stops peer_moves read_while_unloaded
 ktap_run "$@"

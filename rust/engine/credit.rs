@@ -93,6 +93,27 @@ impl Window {
     }
 }
 
+/// Number of credits to grant next, while `granted` are granted, `in_progress` Calls are in
+/// progress, and `recent` have arrived within a second: twice as many, up to `limit`, for a
+/// requester that may need them.
+///
+/// A responder may change its grant at any time (RFC 8166 Section 3.3.1). A grant that follows use
+/// saves the Receives of an idle peer. If the responder is slow, half of the Calls are in progress.
+/// If the network is slow, few are. But a requester that is short of credits sends a Call for each
+/// in a round trip, and there are at least four of these in a second.
+///
+/// The caller posts the Receives for the new grant *before* it grants.
+#[inline]
+pub const fn next_grant(granted: u32, in_progress: u32, recent: u32, limit: u32) -> u32 {
+    let is_used = in_progress >= granted.div_ceil(2) || recent >= granted.saturating_mul(4);
+    let next = if is_used {
+        granted.saturating_mul(2)
+    } else {
+        granted
+    };
+    clamp(next, limit)
+}
+
 /// Number of Receives to post while `posted` are posted and `needed` are required.
 ///
 /// Once fewer than `needed` are posted, the result fills them up to `needed + batch`, so that one

@@ -226,7 +226,7 @@ fn make(
     let own = terms.own(device);
     let agreement = Agreement::between(&own, peer);
     let read_mr_budget = open_ep(ep, &xprt, terms, &agreement, &opened, device)?;
-    if recv_queue.refill(ep, 0).is_err() || !ctx.attach(xprt.handle()) {
+    if recv_queue.fill(ep).is_err() || !ctx.attach(xprt.handle()) {
         return Err(ENODEV);
     }
     Ok(Made {
@@ -261,7 +261,6 @@ fn install(
                 0
             },
         },
-        credits: terms.limits.credits,
         backchannel: terms.limits.backchannel,
         min_sq_entries: terms.limits.min_sq_entries(made.entries),
         bounds: bounds(pages, made.entries),

@@ -38,8 +38,6 @@ pub(super) struct Connection {
     /// The extensions beyond RFC 8166 that both ends support.
     pub(super) extensions: Extensions,
     pub(super) reply_limits: ReplyLimits,
-    /// The credits that every message grants.
-    pub(super) credits: u32,
     /// Backchannel Calls that may be outstanding.
     pub(super) backchannel: u32,
     /// Send Queue entries that each Send reserves at least.

@@ -51,7 +51,8 @@ pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
 #[cold]
 pub(super) fn post_error(conn: &Connection, mut ctxt: SendCtxt, error: &ErrorReply) -> Result {
     traces::error(error);
-    let returned = match error.encode(conn.credits, ctxt.buffer_mut()) {
+    let credits = conn.ep.context().recv_queue.granted();
+    let returned = match error.encode(credits, ctxt.buffer_mut()) {
         Ok(len) => match post::post(conn, ctxt, len, None) {
             Ok(()) => return Ok(()),
             Err((returned, _)) => returned,

@@ -26,6 +26,10 @@ use crate::{
 /// Backchannel Calls that may be outstanding if the device has no room for many Receives.
 const FEW_BACKCHANNEL: u32 = 2;
 
+/// Credits that a new connection grants. It grants more when the client uses them: an idle one has
+/// few Receive buffers.
+const FIRST_CREDITS: u32 = 16;
+
 /// Receives that are posted together, to ring fewer doorbells.
 const BATCH: u32 = 7;
 
@@ -63,12 +67,12 @@ const SMALL: u32 = PAGE_SIZE as u32;
 /// The limits of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Calls that the client may have outstanding: the credits to grant.
+    /// Calls that the client may have outstanding: the most credits to grant.
     pub(super) credits: u32,
     /// Backchannel Calls that may be outstanding: the credits to ask for.
     pub(super) backchannel: u32,
-    /// Receives that must be posted: for Calls, and in addition for the Replies to backchannel
-    /// Calls (RFC 8167 Section 4.3.2) and the RDMA_DONEs of exposed Replies.
+    /// Receives that must be posted if all credits are granted: for Calls, and in addition for the
+    /// Replies to backchannel Calls (RFC 8167 Section 4.3.2) and the RDMA_DONEs of exposed Replies.
     pub(super) receives: u32,
     /// Replies that may be exposed.
     pub(super) exposed_slots: u32,
@@ -245,13 +249,23 @@ impl Limits {
         self.buffers().saturating_add(self.backchannel)
     }
 
-    /// Receives that can be posted.
-    pub(super) fn posted(&self) -> u32 {
-        self.receives + self.batch
+    /// Credits to grant at first.
+    pub(super) fn first_credits(&self) -> u32 {
+        self.credits.min(FIRST_CREDITS)
+    }
+
+    /// Receives that must be posted in addition to one for each credit.
+    pub(super) fn other_receives(&self) -> u32 {
+        self.receives - self.credits
+    }
+
+    /// Receives that are posted at first.
+    pub(super) fn first_posted(&self) -> u32 {
+        self.first_credits() + self.other_receives() + self.batch
     }
 
     /// Receive buffers: as many as can be posted, and one for each Call in progress.
     pub(super) fn buffers(&self) -> u32 {
-        self.posted() + self.credits
+        self.receives + self.batch + self.credits
     }
 }

@@ -446,9 +446,10 @@ fn write_header(
     exposed: impl Iterator<Item = Exposed>,
 ) -> Result<usize, NotServed> {
     let segments = exposed.map(|mr| Segment::new(mr.handle, mr.length, mr.offset));
+    let credits = conn.ep.context().recv_queue.granted();
     // The plan has checked that the header fits.
     let len = plan
-        .encode(xid, conn.credits, segments, buf)
+        .encode(xid, credits, segments, buf)
         .map_err(|_| NotServed::Lost)?;
     if let Some(header) = buf.get(..len) {
         traces::reply(&conn.ep, serial, header);

@@ -75,7 +75,8 @@ fn show_agreement(conn: &Connection, lines: &mut Lines) -> fmt::Result {
     let invalidation = conn.agreement.remote_invalidation;
     lines.flag("remote_invalidation", Some(invalidation))?;
     lines.flag("pulled_replies", Some(conn.extensions.pulled_replies))?;
-    lines.value("credits_granted", conn.credits)
+    let credits = conn.ep.context().recv_queue.granted();
+    lines.value("credits_granted", credits)
 }
 
 /// What is in use, and what waits.

@@ -4,6 +4,7 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::agreement::Agreement;
+use rpcrdma_core::engine::credit::next_grant;
 use rpcrdma_core::engine::credit::receives_to_post;
 use rpcrdma_core::engine::credit::Window;
 use rpcrdma_core::engine::requester::call::plan;
@@ -92,6 +93,27 @@ fn r8166_3_3_1_7_grant_may_shrink_below_outstanding_calls() {
     assert!(window.grant(32, 32));
     assert!(!window.grant(32, 32));
     assert_eq!(available(&window, 1), 31);
+}
+
+#[test]
+fn r8166_3_3_1_7_grant_follows_use() {
+    // Less than half of the Calls in progress, and few in a second: the grant stays.
+    for in_progress in 0..8 {
+        assert_eq!(next_grant(16, in_progress, 63, 128), 16);
+    }
+    let (mut slow_server, mut slow_network) = (16, 16);
+    for expected in [32, 64, 128, 128] {
+        slow_server = next_grant(slow_server, slow_server / 2, 0, 128);
+        slow_network = next_grant(slow_network, 0, 4 * slow_network, 128);
+        assert_eq!((slow_server, slow_network), (expected, expected));
+    }
+    assert_eq!(next_grant(16, 16, 0, 24), 24);
+    // A grant is at least 1, and one of 1 grows.
+    assert_eq!(next_grant(1, 0, 3, 4), 1);
+    assert_eq!(next_grant(1, 1, 0, 4), 2);
+    assert_eq!(next_grant(1, 0, 4, 4), 2);
+    assert_eq!(next_grant(1, 0, 0, 1), 1);
+    assert_eq!(next_grant(u32::MAX, u32::MAX, u32::MAX, u32::MAX), u32::MAX);
 }
 
 #[test]
