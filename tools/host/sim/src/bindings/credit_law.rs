@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A law that each message shows: no end has more Calls outstanding than the other has granted, in
-//! either direction (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1).
+//! Two laws that each message shows (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1). No end has more
+//! Calls outstanding than the other has granted, in either direction. A server that grants credits
+//! has a Receive for each of them, posted or taken by a Call that it has not answered.
 //!
 //! A Call counts from the time when SUNRPC gives it a credit. The grant at that time is that of the
 //! last Reply that SUNRPC has, or of a later one that the module has and may have handled in part.
@@ -174,6 +175,9 @@ pub(super) fn message(f: &Fabric, from: u32, to: u32, bytes: &mut [u8]) {
             call(from, header.xid, sides.0);
             return;
         }
+        if sides.0 == Some(Side::Server) {
+            granted(f, from, to, &header);
+        }
         let credits = match (f.device.grants, sides) {
             (Grants::One, (Some(_), Some(_))) => 1,
             (Grants::Any, (Some(_), Some(_))) => 1 + sched::below(header.credits.max(1) as usize),
@@ -209,6 +213,25 @@ fn call(from: u32, xid: u32, side: Option<Side>) {
     });
     if let Some(why) = broken {
         sched::fail(why);
+    }
+}
+
+/// A server's Reply grants credits to the client that has the queue pair `to`.
+fn granted(f: &Fabric, from: u32, to: u32, header: &Header<'_>) {
+    let posted = f.qps.get(&from).map_or(0, |qp| qp.recv.len());
+    let taken = LAW.with_borrow(|law| {
+        let calls = law.directions.get(&to).map(|direction| &direction.calls);
+        let others = calls
+            .into_iter()
+            .flatten()
+            .filter(|(xid, _)| **xid != header.xid);
+        others.filter(|(_, call)| call.answered.is_none()).count()
+    });
+    if posted + taken < header.credits as usize {
+        sched::fail(format!(
+            "QP {from} grants {} credits, with {posted} Receives and {taken} Calls",
+            header.credits
+        ));
     }
 }
 
