@@ -48,5 +48,6 @@ mod wire;
 mod client;
 
 pub use kernel::{chance, sched::steps};
+pub use stage::outcome::Seen;
 pub use stage::planted::PLANTED;
-pub use stage::plays::{run, Play, Seen, PLAYS};
+pub use stage::plays::{run, Play, PLAYS};

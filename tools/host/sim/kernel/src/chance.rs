@@ -83,6 +83,11 @@ fn choose(by_seed: impl FnOnce(u64) -> u64, of_list: impl FnOnce(u64) -> u64) ->
     choice
 }
 
+/// Any of these numbers.
+pub fn pick(numbers: &[u32]) -> u32 {
+    numbers[below(numbers.len())]
+}
+
 /// A random number below `n`, which is not 0. For schedules and faults.
 pub fn below(n: usize) -> usize {
     let n = n as u64;

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
-pub use crate::chance::{below, one_in, random};
+pub use crate::chance::{below, one_in, pick, random};
 use crate::{chance, say};
 pub use contexts::{
     alive, at, cancel, fail, preempt, spawn, wait_for_work, wait_on, wait_until, waiting, wake,
@@ -137,6 +137,23 @@ fn choose() -> Option<Choice> {
 fn first_of(pending: &[usize], source: usize, before: usize) -> usize {
     let skipped: usize = pending[..source].iter().sum();
     before + skipped + below(pending[source])
+}
+
+/// The number of steps in which anything has to be over.
+pub const MOST_STEPS: u64 = 2_000_000;
+
+/// Runs until `done` holds. No context may wait for ever.
+///
+/// # Errors
+///
+/// The law that does not hold, or that `what` does not end.
+pub fn run_until(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
+    match run(MOST_STEPS, &mut done)? {
+        Ended::Stopped => Ok(()),
+        Ended::Quiet if done() => Ok(()),
+        Ended::Quiet => Err(format!("{what}: waits for ever; {:?}", waiting())),
+        Ended::Steps => Err(format!("{what}: no end; {:?}", waiting())),
+    }
 }
 
 /// Does steps until `stop` holds, nothing can happen any more, or `most` are done.

@@ -246,7 +246,7 @@ impl Cm {
             }
             return;
         }
-        if hotplug::is_gone(0) && matches!(message, Message::Request { .. }) {
+        if ib_core::is_gone(0) && matches!(message, Message::Request { .. }) {
             self.send(to, from, Message::Reject);
             return;
         }

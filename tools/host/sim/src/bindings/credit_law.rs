@@ -68,7 +68,7 @@ thread_local! {
 }
 
 /// Begins a run.
-pub(super) fn begin() {
+pub(crate) fn begin() {
     LAW.set(Law::default());
 }
 

@@ -34,6 +34,12 @@ struct Iommu {
 thread_local! {
     static IOMMU: RefCell<Iommu> = RefCell::default();
     static FAILS: Cell<u32> = const { Cell::new(0) };
+    static UNMAPPED: Cell<Option<fn(u64, usize)>> = const { Cell::new(None) };
+}
+
+/// Sets the hook for the bus address and length of what is unmapped.
+pub(crate) fn on_unmap(hook: fn(u64, usize)) {
+    UNMAPPED.set(Some(hook));
 }
 
 /// Has one in `n` mappings fail.
@@ -117,7 +123,9 @@ fn unmap(bus: u64, len: usize, direction: dma_data_direction, sync: bool) {
             "{bus:#x} is unmapped otherwise than it was mapped"
         ));
     }
-    fabric_memory::unmapped(bus, len);
+    if let Some(hook) = UNMAPPED.get() {
+        hook(bus, len);
+    }
     if sync && direction == dma_data_direction_DMA_FROM_DEVICE {
         // SAFETY: Memory that is mapped is not freed: `freed` looks after that.
         unsafe { host_of(&mapping).copy_from(mapping.copy.as_ptr(), len) };

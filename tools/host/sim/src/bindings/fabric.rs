@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, VecDeque};
 use kernel::ffi::c_int;
 use kernel::sched;
 
-use super::iwarp_law::Sink;
-use super::rw_mr::PoolMr;
 use super::*;
 
 /// What a device does wrong, and what it has of everything.
@@ -109,6 +107,14 @@ pub(super) enum Op {
     Drain,
 }
 
+/// The sink of a Read over iWARP: an STag, and where in its region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sink {
+    pub(super) stag: u32,
+    pub(super) addr: u64,
+    pub(super) len: u32,
+}
+
 pub(super) struct Wqe {
     pub(super) op: Op,
     pub(super) sges: Vec<(u64, u32)>,
@@ -120,6 +126,13 @@ pub(super) struct Wqe {
     pub(super) cqe: *mut ib_cqe,
     /// How it has ended at the peer.
     pub(super) result: Option<ib_wc_status>,
+}
+
+/// A region of the pool of a queue pair, for Reads over iWARP.
+#[derive(Clone, Copy)]
+pub(super) struct PoolMr {
+    pub(super) raw: *mut ib_mr,
+    pub(super) needs_invalidation: bool,
 }
 
 pub(super) struct RecvWqe {
@@ -283,7 +296,6 @@ pub(crate) fn set_device(config: Device) {
         }
     }
     fabric(|f| f.device = config);
-    credit_law::begin();
 }
 
 /// Forgets everything, after a run that has failed.

@@ -13,15 +13,9 @@ use super::fabric::*;
 use super::*;
 
 thread_local! {
-    static GONE: [Cell<bool>; 2] = const { [Cell::new(false), Cell::new(false)] };
     static USED: Cell<bool> = const { Cell::new(false) };
     static BUSY: Cell<bool> = const { Cell::new(false) };
     static OPENING: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Whether the device of the server (0) or client (1) is gone.
-pub(super) fn is_gone(which: usize) -> bool {
-    GONE.with(|gone| gone[which].get())
 }
 
 /// Whether a device is being removed, or gone.
@@ -66,7 +60,7 @@ pub(crate) fn unplug(which: usize) {
         return;
     }
     USED.set(true);
-    GONE.with(|gone| gone[which].set(true));
+    ib_core::set_gone(which, true);
     sched::spawn("hotplug", move || {
         let device = devices()[which];
         let event = rdma_cm_event_type_RDMA_CM_EVENT_DEVICE_REMOVAL;
@@ -95,7 +89,7 @@ pub(crate) fn unplug(which: usize) {
         ib_core::wait_unregistered(which);
         let later = sched::now() + sched::below(2_000_000_000) as u64;
         while sched::wait_until(AWAY, later) {}
-        GONE.with(|gone| gone[which].set(false));
+        ib_core::set_gone(which, false);
         say!("device {which} is back");
         ib_core::enable(which);
         BUSY.set(false);

@@ -3,7 +3,7 @@
 //! Clients of the RDMA core and their devices, as in `drivers/infiniband/core/device.c`: when a
 //! client is told of a device, and how its registration ends while devices come and go.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use kernel::ffi::c_int;
 use kernel::rwsem::RwSem;
@@ -44,6 +44,7 @@ thread_local! {
         let ibdev = Ibdev { registered: true, refs: 1, known: false };
         RefCell::new(Core { client: 0, registered: false, uses: 0, ibdevs: [ibdev; 2] })
     };
+    static GONE: [Cell<bool>; 2] = const { [Cell::new(false), Cell::new(false)] };
     static LOCKS: &'static Locks = Box::leak(Box::new(Locks {
         devices: RwSem::new("devices_rwsem"),
         clients: RwSem::new("clients_rwsem"),
@@ -54,6 +55,16 @@ thread_local! {
 /// Keys that wait for the last reference to the client, or to a device.
 const USES_ZERO: usize = 15;
 const UNREGISTERED: usize = 16;
+
+/// Whether the device of the server (0) or client (1) is gone, or about to go.
+pub(super) fn is_gone(which: usize) -> bool {
+    GONE.with(|gone| gone[which].get())
+}
+
+/// The device goes, or is back.
+pub(super) fn set_gone(which: usize, is_gone: bool) {
+    GONE.with(|gone| gone[which].set(is_gone));
+}
 
 fn core<R>(f: impl FnOnce(&mut Core) -> R) -> R {
     CORE.with_borrow_mut(f)

@@ -9,14 +9,6 @@ use kernel::sched;
 use super::fabric::*;
 use super::*;
 
-/// The sink of a Read: an STag, and where in its region.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sink {
-    pub(super) stag: u32,
-    pub(super) addr: u64,
-    pub(super) len: u32,
-}
-
 impl Fabric {
     /// Stores what was read.
     pub(super) fn fill_sink(&mut self, pd: u32, sink: Sink, bytes: &[u8]) {

@@ -66,7 +66,7 @@ pub(crate) mod cm;
 pub(crate) mod cm_peer;
 pub(crate) mod cm_steps;
 mod constants;
-mod credit_law;
+pub(crate) mod credit_law;
 pub(crate) mod debugfs;
 pub(crate) mod dma;
 pub(crate) mod fabric;

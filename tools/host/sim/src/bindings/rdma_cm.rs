@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn rdma_set_afonly(_id: *mut rdma_cm_id, _afonly: c
 }
 
 pub(crate) unsafe extern "C" fn rdma_bind_addr(id: *mut rdma_cm_id, addr: *mut sockaddr) -> c_int {
-    if hotplug::is_gone(0) {
+    if ib_core::is_gone(0) {
         return -(ENODEV as c_int);
     }
     unsafe { (*id).route.addr.src_addr = *addr.cast() };
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn rdma_resolve_addr(
     _timeout_ms: usize,
 ) -> c_int {
     unsafe {
-        if hotplug::is_gone(1) {
+        if ib_core::is_gone(1) {
             let number = (*id).number;
             let event = rdma_cm_event_type_RDMA_CM_EVENT_ADDR_ERROR;
             let status = -(ENODEV as c_int);

@@ -50,18 +50,13 @@ pub(super) unsafe fn free_task(task: *mut rpc_task) {
     drop(unsafe { Box::from_raw(task) });
 }
 
-/// `rpc_task_transmitted()`.
-pub(super) unsafe fn is_transmitted(task: *mut rpc_task) -> bool {
-    unsafe { (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 }
-}
-
 /// `xprt_transmit()` with the send lock; 0 if `task` now waits for the lock.
 pub(super) unsafe fn try_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> c_int {
     unsafe {
         if !xprt_lock::prepare_transmit(xprt, task) {
             return 0;
         }
-        if !is_transmitted(task) {
+        if !xprt_lock::is_transmitted(task) {
             (*task).tk_status = 0;
             rqst::transmit(task);
         }
@@ -85,7 +80,7 @@ pub(super) unsafe fn needs_retransmit(task: *mut rpc_task) -> bool {
 pub(super) unsafe fn needs_encode(task: *mut rpc_task) -> bool {
     unsafe {
         let flags = u32::from((*task).tk_flags);
-        is_transmitted(task)
+        xprt_lock::is_transmitted(task)
             && (flags & RPC_TASK_SENT == 0
                 || flags & RPC_TASK_NO_RETRANS_TIMEOUT == 0
                 || needs_retransmit(task))

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use kernel::error::code;
 use kernel::ffi::c_int;
 
-use super::rw_mr::Registered;
+use super::rw_mr::{silent_cqe, Registered};
 use super::*;
 
 /// What is behind `rdma_rw_ctx`.
@@ -159,21 +159,6 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_wrs(
     }
     next
 }
-
-pub(super) fn silent_cqe() -> *mut ib_cqe {
-    &raw const SILENT as *mut ib_cqe
-}
-
-/// The completion of a work request inside a chain, which the core ignores unless it fails.
-static SILENT: Silent = Silent(ib_cqe { done: Some(silent) });
-
-#[repr(transparent)]
-struct Silent(ib_cqe);
-
-// SAFETY: It is never written.
-unsafe impl Sync for Silent {}
-
-unsafe extern "C" fn silent(_cq: *mut ib_cq, _wc: *mut ib_wc) {}
 
 pub(crate) unsafe extern "C" fn rdma_rw_ctx_destroy_bvec(
     ctx: *mut rdma_rw_ctx,

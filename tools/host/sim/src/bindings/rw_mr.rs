@@ -10,13 +10,6 @@ use kernel::sched;
 
 use super::*;
 
-/// A region of a queue pair's pool.
-#[derive(Clone, Copy)]
-pub(super) struct PoolMr {
-    raw: *mut ib_mr,
-    needs_invalidation: bool,
-}
-
 /// The work requests of one region.
 struct Op {
     mr: PoolMr,
@@ -137,7 +130,7 @@ impl Registered {
                 read.num_sge = 1;
                 read.next = next;
                 read.send_flags = 0;
-                *read.__bindgen_anon_1.wr_cqe.as_mut() = rw::silent_cqe();
+                *read.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe();
                 if next.is_null() {
                     read.send_flags = ib_send_flags_IB_SEND_SIGNALED;
                     *read.__bindgen_anon_1.wr_cqe.as_mut() = cqe;
@@ -183,8 +176,8 @@ impl Op {
         op.read.wr.opcode = ib_wr_opcode_IB_WR_RDMA_READ;
         // SAFETY: Plain members. The key that is invalidated is the one before the next.
         unsafe {
-            *op.invalidate.__bindgen_anon_1.wr_cqe.as_mut() = rw::silent_cqe();
-            *op.register.wr.__bindgen_anon_1.wr_cqe.as_mut() = rw::silent_cqe();
+            *op.invalidate.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe();
+            *op.register.wr.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe();
             *op.invalidate.ex.invalidate_rkey.as_mut() = (*mr.raw).lkey;
         }
         op
@@ -244,3 +237,18 @@ impl Op {
         }
     }
 }
+
+pub(super) fn silent_cqe() -> *mut ib_cqe {
+    &raw const SILENT as *mut ib_cqe
+}
+
+/// The completion of a work request inside a chain, which the core ignores unless it fails.
+static SILENT: Silent = Silent(ib_cqe { done: Some(silent) });
+
+#[repr(transparent)]
+struct Silent(ib_cqe);
+
+// SAFETY: It is never written.
+unsafe impl Sync for Silent {}
+
+unsafe extern "C" fn silent(_cq: *mut ib_cq, _wc: *mut ib_wc) {}

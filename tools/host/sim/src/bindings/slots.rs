@@ -5,7 +5,6 @@
 use kernel::ffi::c_int;
 use kernel::sched;
 
-use super::xprt::*;
 use super::*;
 
 pub(super) unsafe fn give_slot(xprt: *mut rpc_xprt, rqst: *mut rpc_rqst) {

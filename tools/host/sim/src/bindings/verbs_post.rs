@@ -6,7 +6,6 @@ use kernel::ffi::c_int;
 use kernel::sched;
 
 use super::fabric::*;
-use super::iwarp_law::Sink;
 use super::*;
 
 /// How the device fails a post, of which it has not posted the work requests from `at` on.

@@ -97,13 +97,18 @@ pub(crate) unsafe fn lock_write(xprt: *mut rpc_xprt, task: *mut rpc_task) -> boo
     }
 }
 
+/// `rpc_task_transmitted()`.
+pub(super) unsafe fn is_transmitted(task: *mut rpc_task) -> bool {
+    unsafe { (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 }
+}
+
 /// `xprt_prepare_transmit()`.
 pub(crate) unsafe fn prepare_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> bool {
     unsafe {
         if lock_write(xprt, task) {
             return true;
         }
-        if rpc_tasks::is_transmitted(task) {
+        if is_transmitted(task) {
             // The holder of the lock has transmitted the request meanwhile.
             wake_task(&raw mut (*xprt).sending, task, Some(0));
         }

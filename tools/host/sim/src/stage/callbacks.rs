@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use kernel::sched::{self, below, one_in};
 
-use super::plays::{to_call, May};
+use super::outcome::{to_call, May};
 use super::rpc::Rpc;
 use crate::bindings::rpc::Manner;
 use crate::bindings::{CallbackClient, Callbacks, RPC_TASK_SOFT, RPC_TASK_SOFTCONN};

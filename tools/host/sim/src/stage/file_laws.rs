@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 
 use kernel::sched;
 
-use super::world::World;
 use crate::bindings::books;
 
 /// The table of all names.
@@ -91,17 +90,17 @@ thread_local! {
     static LIMITS: Cell<Limits> = const { Cell::new(Limits { slots: 0, requests: 0, threads: 0 }) };
 }
 
-/// Begins a run in this world.
-pub(super) fn begin(world: &World) {
+/// Begins a run with these tunables, which are not the defaults, and so many nfsd threads.
+pub(super) fn begin(tunables: &[(&str, u32)], threads: usize) {
     let tunable = |name: &str| {
-        let mut tunables = world.tunables.iter().rev();
+        let mut tunables = tunables.iter().rev();
         let found = tunables.find(|(file, _)| *file == name);
         found.map_or(128, |(_, value)| u64::from(*value))
     };
     LIMITS.set(Limits {
         slots: tunable("sunrpc/rdma_slot_table_entries"),
         requests: tunable("sunrpc/svc_rdma/max_requests"),
-        threads: world.threads as u64,
+        threads: threads as u64,
     });
 }
 

@@ -9,11 +9,9 @@ use std::rc::Rc;
 
 use kernel::error::code::{EIO, ENOMEM};
 use kernel::memory;
-use kernel::sched::{self, below, Config};
+use kernel::sched::{self, below, pick, Config};
 
 use super::file_laws::{self, pair, End, File};
-use super::plays::pick;
-use super::world::{self, World};
 use crate::bindings::debugfs::{files_in, OpenFile};
 use crate::bindings::{books, svc};
 
@@ -115,8 +113,8 @@ fn ended(whole: bool) -> Option<Vec<u64>> {
 }
 
 /// Has tasks read the files now and then, if this run has them read. The module is loaded.
-pub(super) fn start(config: &Config, world: &World) {
-    file_laws::begin(world);
+pub(super) fn start(config: &Config, tunables: &[(&str, u32)], threads: usize) {
+    file_laws::begin(tunables, threads);
     READS.set(config.reads);
     if !config.reads {
         return;
@@ -214,5 +212,5 @@ pub(super) fn at_rest(faultless: bool) -> Result<(), String> {
         }
         done.set(true);
     });
-    world::run_until("the last reader", || is_done.get())
+    sched::run_until("the last reader", || is_done.get())
 }

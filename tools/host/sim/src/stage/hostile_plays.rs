@@ -5,15 +5,15 @@
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use kernel::sched::{self, below, Config};
+use kernel::sched::{self, below, pick, Config};
 
 use super::hostile;
 use super::hostile_client::HostileClient;
 use super::hostile_server::{Calls, HostileServer};
 use super::nfsd::Nfsd;
+use super::outcome::{to_call, May, Seen};
 use super::peer::{Manners, Peer};
 use super::peer_steps::PeerSteps;
-use super::plays::{pick, to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::cm;
@@ -132,14 +132,14 @@ pub(super) fn server_meets_hostile_clients(config: &Config) -> Result<Seen, Stri
         sched::add_source(client.clone());
     }
     let is_done = || honest.is_done();
-    world::run_until("an honest client", is_done)
+    sched::run_until("an honest client", is_done)
         .map_err(|why| format!("{why}; it waits for {}", honest.waits_for()))?;
     // What is left of the hostile ones goes on, as long as they have something to do.
     sched::run(20_000, || false)?;
     for client in &hostile {
         client.be_silent();
     }
-    world::run_until("a Send without a Receive", || !queue::sends_are_stuck())?;
+    sched::run_until("a Send without a Receive", || !queue::sends_are_stuck())?;
     let denied = fabric(|f| core::mem::take(&mut f.denied));
     if !denied.is_empty() {
         return Err(format!("an honest end was denied: {denied:?}"));
@@ -214,10 +214,10 @@ pub(super) fn client_meets_hostile_server(config: &Config) -> Result<Seen, Strin
             client.start(to_call(shape, May { fail: false }, &counted));
         }
     });
-    world::run_until("mount", || clients.borrow().len() == 2)?;
+    sched::run_until("mount", || clients.borrow().len() == 2)?;
     let [misled, client] = [0, 1].map(|nth| clients.borrow()[nth].clone());
     // Whatever the hostile server does, another one answers.
-    world::run_until("a client of another server", || client.tasks.get() == 0)?;
+    sched::run_until("a client of another server", || client.tasks.get() == 0)?;
     sched::run(20_000, || misled.tasks.get() == 0)?;
     let denied = fabric(|f| core::mem::take(&mut f.denied));
     if !denied.is_empty() {
@@ -226,12 +226,12 @@ pub(super) fn client_meets_hostile_server(config: &Config) -> Result<Seen, Strin
     // Then its address leads to a server that keeps to the protocol.
     server.be_silent();
     server.end();
-    world::run_until("the misled client", || misled.tasks.get() == 0)
+    sched::run_until("the misled client", || misled.tasks.get() == 0)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
     for shape in last {
         misled.start(to_call(shape, May { fail: false }, &replies));
     }
-    world::run_until("the client that was misled", || misled.tasks.get() == 0)
+    sched::run_until("the client that was misled", || misled.tasks.get() == 0)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
     let refused = misled.failures.get();
     sched::spawn("umount", move || {

@@ -7,12 +7,12 @@ use core::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use kernel::sched::{self, below, Config};
+use kernel::sched::{self, below, pick, Config};
 
 use super::hostile_plays::device;
 use super::nfsd::Nfsd;
+use super::outcome::{to_call, May, Seen};
 use super::peer_calls::register;
-use super::plays::{pick, to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::cm::{self, Message, Param};
@@ -256,7 +256,7 @@ pub(super) fn client_refuses_illegal_calls(config: &Config) -> Result<Seen, Stri
         }
         mounted.replace(Some(client));
     });
-    world::run_until("the Calls of both ends", || {
+    sched::run_until("the Calls of both ends", || {
         let ended = client.borrow().as_ref().is_some_and(|c| c.tasks.get() == 0);
         ended && server.refused.get() == u64::from(illegal)
     })?;

@@ -17,6 +17,8 @@
 //! | `callbacks`      | backchannel Calls                                   |
 //! | `files`          | readers of the files of debugfs                     |
 //! | `file_laws`      | what these files say                                |
+//! | `outcome`        | what becomes of an RPC, and what a play has seen    |
+//! | `faults`         | what a play draws                                   |
 //! | `unload`         | a play in which the module is unloaded              |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
@@ -25,6 +27,7 @@
 //! | `planted`        | a failure, to be shrunk                             |
 
 mod callbacks;
+mod faults;
 mod file_laws;
 mod files;
 mod hostile;
@@ -32,7 +35,9 @@ mod hostile_client;
 mod hostile_plays;
 mod hostile_server;
 mod illegal_calls;
+mod more_plays;
 mod nfsd;
+pub(crate) mod outcome;
 mod peer;
 mod peer_calls;
 mod peer_steps;

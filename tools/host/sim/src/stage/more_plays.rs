@@ -2,8 +2,16 @@
 
 //! Plays with callbacks, signals, timeouts, pulled Replies, devices that are removed, and iWARP.
 
-use super::*;
-use crate::bindings::fabric::Grants;
+use kernel::sched::{below, pick, Config};
+
+use super::callbacks::Calls;
+use super::nfsd::NfsdOptions;
+use super::outcome::Seen;
+use super::serve::serve;
+use super::talk::talk;
+use crate::bindings::fabric::{Device, Grants};
+use crate::bindings::rpc::Manner;
+use crate::bindings::{RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT, RPC_TASK_SOFTCONN};
 
 fn grants() -> Grants {
     [Grants::AsSent, Grants::Any, Grants::One][below(3)]

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use kernel::sched::{self, below, Config};
 
-use super::plays::{Play, Seen};
+use super::outcome::Seen;
+use super::plays::Play;
 use super::world;
 
 /// A play that breaks a law if three of its contexts make a choice that is not the plainest. It
@@ -35,6 +36,6 @@ fn planted(config: &Config) -> Result<Seen, String> {
             }
         });
     }
-    world::run_until("the contexts", || sched::alive() == 0)?;
+    sched::run_until("the contexts", || sched::alive() == 0)?;
     Ok(Seen::default())
 }

@@ -5,61 +5,12 @@
 //! A play draws a world, its peers and their faults from a seed, lets all of it happen, and checks
 //! the laws: most of them in each step, the others at the end.
 
-use kernel::sched::{below, Config};
+use kernel::sched::{pick, Config};
 
-#[path = "more_plays.rs"]
-mod more_plays;
-
-use super::callbacks::Calls;
-use super::hostile_plays;
-use super::illegal_calls;
-use super::nfsd::NfsdOptions;
-use super::peer::Manners;
+use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
-pub(crate) use super::talk::to_call;
-use super::unload;
-use super::world;
-use crate::bindings::fabric::Device;
-use crate::bindings::rpc::Manner;
-use crate::bindings::{RPC_TASK_NO_RETRANS_TIMEOUT, RPC_TASK_SOFT, RPC_TASK_SOFTCONN};
-
-/// What a play has seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
-    /// The steps.
-    pub steps: u64,
-    /// Replies that were checked.
-    pub replies: u64,
-    /// Calls that were refused.
-    pub refused: u64,
-    /// Connections.
-    pub connections: u64,
-    /// Allocations that have failed.
-    pub failed: u64,
-    /// What hostile peers have done.
-    pub hostile: u64,
-    /// Replies to backchannel Calls.
-    pub backward: u64,
-    /// RPCs that a signal has killed.
-    pub killed: u64,
-}
-
-impl Seen {
-    /// The numbers, with their names.
-    pub fn numbers(&self) -> [(&'static str, u64); 8] {
-        [
-            ("steps", self.steps),
-            ("replies", self.replies),
-            ("refused", self.refused),
-            ("connections", self.connections),
-            ("failed_allocations", self.failed),
-            ("hostile_acts", self.hostile),
-            ("backward", self.backward),
-            ("killed", self.killed),
-        ]
-    }
-}
+use super::{hostile_plays, illegal_calls, more_plays, unload, world};
 
 /// A play.
 pub struct Play {
@@ -166,74 +117,6 @@ pub fn run(play: &Play, seed: u64, story: bool) -> Result<Seen, String> {
         world::abandon();
     }
     result
-}
-
-/// What a play draws.
-pub(super) struct Faults {
-    pub(super) manners: Manners,
-    pub(super) device: Device,
-    pub(super) allocations: u32,
-    pub(super) mappings: u32,
-    /// The backchannel Calls of the server.
-    pub(super) calls: Option<Calls>,
-    /// Each client has one RPC, and none while the server calls it.
-    pub(super) idle: bool,
-    /// Each client has twelve READs and WRITEs of nearly 1 MiB.
-    pub(super) large: bool,
-    /// How the client's tasks behave.
-    pub(super) tasks: Manner,
-    /// A signal kills a task at one in so many looks.
-    pub(super) kills: u32,
-    /// One kills one in so many tasks when its Reply is taken.
-    pub(super) signals: u32,
-    /// A device is removed at one in so many looks, and an address moves.
-    pub(super) unplugs: u32,
-    pub(super) moves: u32,
-    /// A device is removed when one in so many connections is opened.
-    pub(super) openings: u32,
-    /// One in so many nfsd threads stands still when it has taken a message.
-    pub(super) stands: u32,
-    pub(super) nfsd: NfsdOptions,
-    /// Tunables that are not drawn.
-    pub(super) tunables: Vec<(&'static str, u32)>,
-}
-
-/// What may become of an RPC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct May {
-    pub(crate) fail: bool,
-}
-
-impl Faults {
-    pub(super) fn none() -> Self {
-        Self {
-            manners: Manners {
-                credits: 1,
-                breaks_off: 0,
-                leaves: 0,
-                errors: false,
-            },
-            device: Device::default(),
-            allocations: 0,
-            mappings: 0,
-            calls: None,
-            idle: false,
-            large: false,
-            tasks: Manner::PATIENT,
-            kills: 0,
-            signals: 0,
-            unplugs: 0,
-            moves: 0,
-            openings: 0,
-            stands: 0,
-            nfsd: NfsdOptions::default(),
-            tunables: Vec::new(),
-        }
-    }
-}
-
-pub(super) fn pick(numbers: &[u32]) -> u32 {
-    numbers[below(numbers.len())]
 }
 
 fn server_answers(config: &Config) -> Result<Seen, String> {

@@ -5,13 +5,14 @@
 use std::rc::Rc;
 
 use kernel::memory;
-use kernel::sched::{self, Config};
+use kernel::sched::{self, pick, Config};
 
+use super::faults::Faults;
 use super::files;
 use super::nfsd::Nfsd;
+use super::outcome::Seen;
 use super::peer::{Manners, Peer};
 use super::peer_steps::PeerSteps;
-use super::plays::{pick, Faults, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::dma;
@@ -85,7 +86,7 @@ pub(super) fn serve(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<S
     for peer in &peers {
         peer.be_well();
     }
-    world::run_until("the peers", is_done).map_err(|why| {
+    sched::run_until("the peers", is_done).map_err(|why| {
         let waits: Vec<String> = peers.iter().map(|peer| peer.waits_for()).collect();
         format!("{why}; peers wait for {waits:?}")
     })?;

@@ -6,12 +6,13 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel::memory;
-use kernel::sched::{self, below, Config};
+use kernel::sched::{self, below, pick, Config};
 
 use super::callbacks::{self, CallbackProgram};
+use super::faults::Faults;
 use super::files;
 use super::nfsd::{Nfsd, NfsdOptions};
-use super::plays::{pick, Faults, May, Seen};
+use super::outcome::{to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::fabric::fabric;
@@ -104,13 +105,13 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
             }
         }
     });
-    world::run_until("mount", || clients.borrow().len() == wanted)?;
+    sched::run_until("mount", || clients.borrow().len() == wanted)?;
     let is_idle = || {
         let all = clients.borrow();
         all.iter().all(|client| client.tasks.get() == 0)
     };
     if faults.idle {
-        world::run_until("the first RPCs", is_idle)?;
+        sched::run_until("the first RPCs", is_idle)?;
     }
     memory::fail_one_in(faults.allocations);
     dma::fail_maps(faults.mappings);
@@ -178,7 +179,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         late: 0,
         ..faults.nfsd
     });
-    world::run_until("the clients", is_done)
+    sched::run_until("the clients", is_done)
         .map_err(|why| format!("{}{why}", crate::bindings::xprt::describe()))?;
     let denied = fabric(|f| core::mem::take(&mut f.denied));
     // A task that gives up takes its handles back, though the server may still use one.
@@ -217,35 +218,4 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     world::end()?;
     seen.steps = sched::steps();
     Ok(seen)
-}
-
-/// An RPC of this shape, for SUNRPC.
-pub(crate) fn to_call(shape: Rpc, may: May, replies: &Rc<Cell<u64>>) -> Call {
-    let replies = replies.clone();
-    let (head, data, tail) = shape.reply_parts();
-    Call {
-        encode: Box::new(move |xid, attempt| shape.with_xid(xid).call_parts(attempt)),
-        is_write: shape.is_eligible(),
-        // A consumer that reads to the end of a file gets less than it asks for.
-        room: [
-            head.len(),
-            data.len() + pick(&[0, 0, 4, 500, 5000]) as usize,
-            tail.len(),
-        ],
-        is_read: shape.is_eligible(),
-        may_fail: may.fail,
-        decode: Box::new(move |xid, reply| {
-            let rpc = shape.with_xid(xid);
-            let expected = rpc.reply();
-            if reply != expected {
-                let at = reply.iter().zip(&expected).position(|(a, b)| a != b);
-                sched::fail(format_args!(
-                    "the Reply to {rpc:?} has {} bytes, {} expected, the first other one at {at:?}",
-                    reply.len(),
-                    expected.len()
-                ));
-            }
-            replies.set(replies.get() + 1);
-        }),
-    }
 }

@@ -7,10 +7,10 @@ use core::cell::Cell;
 use std::rc::Rc;
 
 use kernel::error::code::EIO;
-use kernel::sched::{self, below, one_in, Config};
+use kernel::sched::{self, below, one_in, pick, Config};
 
 use super::nfsd::Nfsd;
-use super::plays::{pick, to_call, May, Seen};
+use super::outcome::{to_call, May, Seen};
 use super::rpc::Rpc;
 use super::world::{self, World};
 use crate::bindings::fabric::{fabric, Device};
@@ -138,7 +138,7 @@ pub(super) fn both_ends_unload(config: &Config) -> Result<Seen, String> {
         }
     }
     fabric(|f| f.device.refuses = 0);
-    world::run_until("the programs", is_done)?;
+    sched::run_until("the programs", is_done)?;
     world::end()?;
     Ok(Seen {
         steps: sched::steps(),

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use std::rc::Rc;
 
 use kernel::alloc::{flags::GFP_KERNEL, KBox};
-use kernel::sched::{self, Config, Ended};
+use kernel::sched::{self, Config, Ended, MOST_STEPS};
 use kernel::{memory, ThisModule};
 
 use super::files;
@@ -17,8 +17,8 @@ use crate::bindings::fabric::Device;
 use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
 use crate::bindings::{
-    backchannel, cm, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages,
-    nfsd_threads, svc, xprt,
+    backchannel, cm, credit_law, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages,
+    nfsd_threads, svc, unmapped, xprt,
 };
 use crate::client::Client;
 use crate::debugfs::Tree;
@@ -67,14 +67,13 @@ const DEFAULTS: [(&str, u32); 13] = [
     ("sunrpc/rdma_pulled_replies", 1),
 ];
 
-/// The number of steps in which anything has to be over.
-const MOST: u64 = 2_000_000;
-
 /// Begins a run: loads the module, and starts the server.
 pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> Result<(), String> {
     sched::begin(config);
     memory::on_free(dma::freed);
+    dma::on_unmap(unmapped);
     fabric::set_device(world.device);
+    credit_law::begin();
     sched::add_source(Rc::new(FabricSteps));
     sched::add_source(Rc::new(CmSteps));
     let (threads, payload) = (world.threads, world.payload);
@@ -96,21 +95,11 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
         for (file, value) in DEFAULTS.iter().chain(&world.tunables) {
             pages::write_sysctl(file, *value);
         }
-        files::start(&config, &world);
+        files::start(&config, &world.tunables, threads);
         nfsd_threads::start(threads, payload, program);
         started.set(true);
     });
-    run_until("modprobe", || is_started.get() && cm::listener().is_some())
-}
-
-/// Runs until `done` holds. Nothing may fail any more, and no context may wait for ever.
-pub(crate) fn run_until(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
-    match sched::run(MOST, &mut done)? {
-        Ended::Stopped => Ok(()),
-        Ended::Quiet if done() => Ok(()),
-        Ended::Quiet => Err(format!("{what}: waits for ever; {:?}", sched::waiting())),
-        Ended::Steps => Err(format!("{what}: no end; {:?}", sched::waiting())),
-    }
+    sched::run_until("modprobe", || is_started.get() && cm::listener().is_some())
 }
 
 /// Stops the server.
@@ -121,7 +110,7 @@ pub(crate) fn stop() -> Result<(), String> {
         nfsd_threads::stop();
         done.set(true);
     });
-    run_until("nfsdctl", || is_done.get())
+    sched::run_until("nfsdctl", || is_done.get())
 }
 
 /// Unloads the module, as `delete_module()`; `false` if it is in use, or unloaded already.
@@ -177,10 +166,10 @@ pub(crate) fn end() -> Result<(), String> {
         }
     });
     // What is there tells why the device is not released.
-    run_until("rmmod", is_unloaded)
+    sched::run_until("rmmod", is_unloaded)
         .map_err(|why| format!("{why}; there are {}", left_of_module().join(", ")))?;
     // What is still on its way arrives nowhere.
-    match sched::run(MOST, || false)? {
+    match sched::run(MOST_STEPS, || false)? {
         Ended::Quiet => {}
         ended => return Err(format!("after rmmod: {ended:?}")),
     }
