@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "the tests use a part of the files")]
 
 mod client;
+mod read_mrs;
 mod server;
 mod verbs;
 
