@@ -253,29 +253,33 @@ cut_link() {
 }
 
 # A server grants more credits, and posts as many more Receives, when its file system holds up half of
-# the Calls that it has granted.
+# the Calls that it has granted. With MILLISECONDS, the network delays the Calls instead.
+# credits_follow_use [MILLISECONDS]
 credits_follow_use() {
-	local client server writing receives deadline=$((SECONDS + IO_TIMEOUT))
+	local client server running receives io=randwrite deadline=$((SECONDS + IO_TIMEOUT))
 
 	need_state
+	[ $# -eq 0 ] || { need_link; io=randread; }
 	frozen_export || skip "no file system that can be frozen"
 	EXPORT=$FROZEN nfs_mount 3 rdma actimeo=0
 	write_sector a
 	client=$(client_file) server=$(server_file)
 	expect "$server" credits_granted "$FIRST_CREDITS"
+	[ $# -eq 0 ] || link_set_delay "$BED_CLIENT_PORT" "$1"
 	receives=$(value "$server" receives_posted)
-	fio --name=many --filename="$MNT/file" --size=64k --rw=randwrite --bs=512 --direct=1 \
+	fio --name=many --filename="$MNT/file" --size=64k --rw="$io" --bs=512 --direct=1 \
 		--ioengine=libaio --iodepth="$MAX_CREDITS" --time_based --runtime=600 \
 		--output="$ktap_dir/fio" &
-	writing=$!
+	running=$!
 	until [ "$(value "$server" credits_granted)" = "$MAX_CREDITS" ]; do
 		[ "$SECONDS" -lt "$deadline" ] || { cat "$server"; fail "the server grants no more"; }
-		fsfreeze -f "$FROZEN"
+		[ $# -gt 0 ] || fsfreeze -f "$FROZEN"
 		sleep 0.5
-		fsfreeze -u "$FROZEN"
+		[ $# -gt 0 ] || fsfreeze -u "$FROZEN"
 	done
-	kill -INT "$writing"
-	wait "$writing" || :
+	[ $# -eq 0 ] || link_clear_delay "$BED_CLIENT_PORT"
+	kill -INT "$running"
+	wait "$running" || :
 	stat "$MNT/file" >/dev/null
 	expect "$client" credits_granted "$MAX_CREDITS"
 	[ "$(value "$server" receives_posted)" -ge $((receives + MAX_CREDITS - FIRST_CREDITS - 7)) ] ||
@@ -381,5 +385,6 @@ test_cleanup() {
 bed_up
 [ $# -gt 0 ] || set -- names_are_documented "addresses_and_agreement rdma" \
 	"addresses_and_agreement rdma6" counters_by_way short_reads credits_follow_use \
-	cut_link "cut_link 2000" server_stops peer_moves read_while_unloaded
+	"credits_follow_use 50" cut_link "cut_link 2000" server_stops peer_moves \
+	read_while_unloaded
 ktap_run "$@"
