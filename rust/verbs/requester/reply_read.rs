@@ -25,7 +25,10 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        bvec::BVec,
+        bvec::{
+            BVec,
+            PAGE, //
+        },
         gfp::Gfp,
         llist::{
             Queue,
@@ -128,11 +131,14 @@ impl<R: ReadTarget> Reading<R> {
             bvecs: self.reply.room(),
             rest: None,
         };
+        let pieces = self.reply.room().count();
         for (mut remote, mut left) in self.reply.sources() {
             while left > 0 {
+                // Without a gap, all but the first and the last are whole pages.
+                let count = pieces.min((left / PAGE) as usize + 2);
                 let run = cutter.run(left);
                 // SAFETY: The runs are borrowed from `reply`, which is kept beside the chain (I1).
-                let added = unsafe { self.rw_chain.add_bvecs(ep, pool, 1, run, remote, GFP) };
+                let added = unsafe { self.rw_chain.add_bvecs(ep, pool, count, run, remote, GFP) };
                 match added {
                     Ok(0) => return Err(ReadNotPosted::Unsuitable(())),
                     Ok(bytes) => {

@@ -31,29 +31,16 @@ impl Run {
         })
     }
 
-    /// The first page.
-    #[inline]
-    pub(super) fn page(&self) -> *mut bindings::page {
-        self.0.bv_page
-    }
-
-    /// The offset of the run in its first page.
-    #[inline]
-    pub(super) fn offset(&self) -> u32 {
-        self.0.bv_offset
-    }
-
     /// The length of the run in bytes.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.0.bv_len
     }
 
-    /// The run with `len` bytes.
+    /// Sets the length in bytes, within contiguous memory.
     #[inline]
-    pub(super) fn with_len(mut self, len: u32) -> Self {
+    pub(super) fn set_len(&mut self, len: u32) {
         self.0.bv_len = len;
-        self
     }
 }
 

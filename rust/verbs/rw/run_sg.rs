@@ -6,8 +6,6 @@
 //!
 //! C header: [`include/rdma/rw.h`](srctree/include/rdma/rw.h)
 
-use core::ptr;
-
 use kernel::prelude::*;
 
 use crate::{
@@ -43,10 +41,16 @@ impl Run {
         })
     }
 
-    /// Adds `len` bytes at the end.
+    /// The length of the run in bytes.
     #[inline]
-    pub(super) fn extend(&mut self, len: u32) {
-        self.0.length += len;
+    pub(super) fn len(&self) -> u32 {
+        self.0.length
+    }
+
+    /// Sets the length in bytes, within contiguous memory.
+    #[inline]
+    pub(super) fn set_len(&mut self, len: u32) {
+        self.0.length = len;
     }
 }
 

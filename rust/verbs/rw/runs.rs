@@ -4,20 +4,12 @@
 //!
 //! C: svc_rdma_rw.c, svc_rdma_vec_to_bvec(), svc_rdma_pagelist_to_bvec()
 
-use core::{
-    cell::Cell,
-    ptr, //
-};
-
 use kernel::{
     alloc::Flags,
     prelude::*, //
 };
 
-use crate::lib::bvec::{
-    BVec,
-    PAGE, //
-};
+use crate::lib::bvec::BVec;
 
 use super::run::Run;
 
@@ -31,12 +23,11 @@ impl Runs {
     }
 
     /// Replaces all runs by those of the memory of `bvecs`. A run is contiguous, and has up to
-    /// `max_run` bytes. `count` is an estimate of the number of `bvecs`. Returns the number of
-    /// bytes.
+    /// `max_run` bytes. There are at most `count` of the `bvecs`. Returns the number of bytes.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the bytes overflow a `u32`, or `ENOMEM`.
+    /// `EINVAL` if there are more, or if the bytes overflow a `u32`; `ENOMEM`.
     #[inline]
     pub(super) fn fill<'p>(
         &mut self,
@@ -47,64 +38,31 @@ impl Runs {
     ) -> Result<u32> {
         self.0.clear();
         self.0.reserve(count, flags)?;
-        let mut bytes = 0u64;
-        let mut behind = ptr::null_mut();
-        let mut neighbours = false;
-        loop {
-            let mut filled = 0;
-            for (entry, bvec) in self.0.spare_capacity_mut().iter_mut().zip(&mut bvecs) {
-                entry.write(Run::new(&bvec));
-                // NO-OVERFLOW: A `u32` for each run that memory holds.
-                bytes = bytes.wrapping_add(bvec.len().into());
-                neighbours |= bvec.page() == behind;
-                behind = bvec.page().wrapping_add(1);
-                filled += 1;
-            }
-            // SAFETY: The loop has written so many entries of the spare capacity.
-            unsafe { self.0.inc_len(filled) };
-            let Some(bvec) = bvecs.next() else {
-                break;
-            };
+        let Some(first) = bvecs.next() else {
+            return Ok(0);
+        };
+        let spare = self.0.spare_capacity_mut();
+        let room = spare.len();
+        let mut entries = spare.iter_mut();
+        let mut last = entries.next().ok_or(EINVAL)?.write(Run::new(&first));
+        let mut bytes = u64::from(first.len());
+        let mut before = first;
+        for bvec in bvecs {
+            // NO-OVERFLOW: A `u32` for each run that memory holds.
             bytes = bytes.wrapping_add(bvec.len().into());
-            // The next page is not compared with this one.
-            neighbours = true;
-            self.grow(Run::new(&bvec), flags)?;
+            // NO-OVERFLOW: A run has up to `max_run` bytes or one page.
+            let longer = last.len().wrapping_add(bvec.len());
+            if is_behind(&before, &bvec) && longer <= max_run {
+                last.set_len(longer);
+            } else {
+                last = entries.next().ok_or(EINVAL)?.write(Run::new(&bvec));
+            }
+            before = bvec;
         }
-        // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
-        if cfg!(CONFIG_SPARSEMEM_VMEMMAP) && neighbours {
-            self.merge(max_run);
-        }
+        let filled = room - entries.len();
+        // SAFETY: So many entries of the spare capacity were written.
+        unsafe { self.0.inc_len(filled) };
         u32::try_from(bytes).map_err(|_| EINVAL)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, run: Run, flags: Flags) -> Result {
-        self.0.push(run, flags)?;
-        Ok(())
-    }
-
-    /// Joins runs whose memory is contiguous.
-    #[inline(never)]
-    fn merge(&mut self, max_run: u32) {
-        let runs = Cell::from_mut(&mut self.0[..]).as_slice_of_cells();
-        // As many places as runs, none of them behind the run that it gets.
-        let mut places = runs.iter();
-        let mut last: Option<&Cell<Run>> = None;
-        let mut merged = 0;
-        for run in runs.iter().map(Cell::get) {
-            let longer = last.and_then(|last| joined(&last.get(), &run, max_run));
-            if let (Some(last), Some(longer)) = (last, longer) {
-                last.set(longer);
-                continue;
-            }
-            last = places.next();
-            if let Some(place) = last {
-                place.set(run);
-                merged += 1;
-            }
-        }
-        self.0.truncate(merged);
     }
 
     /// The runs, for the RDMA core.
@@ -114,13 +72,11 @@ impl Runs {
     }
 }
 
-/// The run of the memory of `run` and that of `next`, if it is contiguous and has up to `max_run`
-/// bytes.
+/// Whether the memory of `bvec` is right behind that of `before`.
 #[inline]
-fn joined(run: &Run, next: &Run, max_run: u32) -> Option<Run> {
-    let end = run.offset().checked_add(run.len())?;
-    let behind = run.page().wrapping_add((end / PAGE) as usize);
-    let contiguous = behind == next.page() && end % PAGE == next.offset();
-    let len = run.len().checked_add(next.len())?;
-    (contiguous && len <= max_run).then(|| run.with_len(len))
+fn is_behind(before: &BVec<'_>, bvec: &BVec<'_>) -> bool {
+    // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
+    cfg!(CONFIG_SPARSEMEM_VMEMMAP)
+        && before.page().wrapping_add(1) == bvec.page()
+        && before.adjoins(bvec)
 }

@@ -148,16 +148,16 @@ impl RwChain {
         }
     }
 
-    /// Prepares the transfer of `bvecs` to or from `remote`. `count` is an estimate of their
-    /// number. Returns the number of bytes. If there are none, nothing is added.
+    /// Prepares the transfer of `bvecs`, at most `count`, to or from `remote`. Returns the number
+    /// of bytes. If there are none, nothing is added.
     ///
     /// Each of the `bvecs` must [adjoin](BVec::adjoins) the one before: the core may map them to
     /// one range of an IOMMU, and fails if that is impossible.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the chain is prepared for another endpoint; `ENOMEM`, or the error of the core,
-    /// if the memory cannot be mapped.
+    /// `EINVAL` if there are more of them, or the chain is prepared for another endpoint; `ENOMEM`,
+    /// or the error of the core, if the memory cannot be mapped.
     ///
     /// # Safety
     ///

@@ -149,13 +149,14 @@ impl RwCtxt {
         }))
     }
 
-    /// Prepares the transfer of `bvecs` to or from `remote`. `count` is an estimate of their
-    /// number. If there are none, nothing is prepared.
+    /// Prepares the transfer of `bvecs`, at most `count`, to or from `remote`. If there are none,
+    /// nothing is prepared.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the bytes overflow a `u32` or the endpoint is not open; `ENOMEM`, or the error
-    /// of the core, if the memory cannot be mapped. The transfer is then not prepared.
+    /// `EINVAL` if there are more of them, the bytes overflow a `u32`, or the endpoint is not open;
+    /// `ENOMEM`, or the error of the core, if the memory cannot be mapped. The transfer is then not
+    /// prepared.
     ///
     /// # Safety
     ///
