@@ -78,7 +78,8 @@ rule_programs_compile() {
 	rm -r "$out"
 }
 
-# compat, with which the module is built if the kernel crate lacks the names that Kbuild probes.
+# What the module is built with if the kernel lacks the names that Kbuild probes: compat, and the
+# variants of files.
 rule_compat_compiles() {
 	local out said
 	mkdir -p out
@@ -86,8 +87,8 @@ rule_compat_compiles() {
 	cp -r Kbuild include rust "$out"
 	find "$out" -name '.*' -type f -delete
 	said=$("$env_dir/enter" --src . make -s -C /obj "M=/src/$out" probes-rust= \
-		KRUSTFLAGS=-Dwarnings modules 2>&1) ||
-		echo "rust/compat does not compile on this kernel: $said"
+		probes-c= KRUSTFLAGS=-Dwarnings modules 2>&1) ||
+		echo "what older kernels need does not compile on this one: $said"
 	rm -r "$out"
 }
 
