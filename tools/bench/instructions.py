@@ -5,11 +5,14 @@
   instructions.py modules DIRECTORY     a row for each row of tools/bench/rows, or of --rows, that both
                                         modules have run, as tools/bench/run records them
   instructions.py calls DIRECTORY       the same with the events of EVENTS in place of instructions
+  instructions.py growth DIRECTORY      the same with the instructions, and how often a lock was found
+                                        taken
   instructions.py functions DIRECTORY   a row for each function of one row, by the difference
+  instructions.py floor DIRECTORY       a row for each row of --rows, of raw verbs alone
 
-DIRECTORY has, for this module (ours) and the C module (c), NAME.blocks of the plugin, NAME.kallsyms
-of the guest, and NAME.bench, what guest.sh printed. All figures are per operation, and medians of
-the rounds.
+DIRECTORY has, for this module (ours), the C module (c) or raw verbs (verbs), NAME.blocks of the
+plugin, NAME.kallsyms of the guest, and NAME.bench, what guest.sh printed. All figures are per
+operation, and medians of the rounds.
 """
 
 import argparse
@@ -50,8 +53,14 @@ EVENTS = {
     "page_allocations": r"(__alloc_pages|__alloc_frozen_pages|alloc_pages_bulk)_noprof",
     "wake_ups": r"try_to_wake_up",
     "work_items": r"__queue_work",
+    "contended": (r"(native|__pv)_queued_spin_lock_slowpath|queued_(read|write)_lock_slowpath|"
+                  r"__mutex_lock_slowpath|rwsem_down_(read|write)_slowpath"),
     "locks": r"_raw_(spin|read|write)_(try)?lock(_bh|_irq|_irqsave)?|mutex_lock|down_(read|write)",
 }
+
+
+# How figures are printed. Few locks are found taken.
+FORMS = {**dict.fromkeys(EVENTS, ".1f"), "contended": ".3f"}
 
 
 class Symbols:
@@ -130,7 +139,12 @@ def sum_of(modules_summed):
                               and (modules_summed is None or module in modules_summed))
 
 
-def by_row(directory, columns, form):
+def calls_of(event):
+    """The function that gives the calls of an event in a round."""
+    return lambda counts: counts["events", event]
+
+
+def by_row(directory, columns):
     """A row for each row of the file of rows; columns have functions from the counts of a round."""
     measured = {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
     yield ("row", "operation", "bytes", "nfs", *(f"{title}_rpcs" for title in measured),
@@ -140,17 +154,24 @@ def by_row(directory, columns, form):
         if all(name in each.rounds for each in measured.values()):
             yield (name, row["operation"], row["bytes"], row["version"],
                    *(each.rpcs[name] for each in measured.values()),
-                   *(format(each.median(name, figure), form)
-                     for figure in columns.values() for each in measured.values()))
+                   *(format(each.median(name, figure), FORMS.get(column, ".0f"))
+                     for column, figure in columns.items() for each in measured.values()))
+
+
+def instructions():
+    return {column: sum_of(summed) for column, summed in COLUMNS.items()}
 
 
 def modules(directory):
-    return by_row(directory, {column: sum_of(summed) for column, summed in COLUMNS.items()}, ".0f")
+    return by_row(directory, instructions())
 
 
 def calls(directory):
-    return by_row(directory, {event: lambda counts, key=("events", event): counts[key]
-                              for event in EVENTS}, ".1f")
+    return by_row(directory, {event: calls_of(event) for event in EVENTS})
+
+
+def growth(directory):
+    return by_row(directory, instructions() | {"contended": calls_of("contended")})
 
 
 def readable(names):
@@ -192,18 +213,32 @@ def functions(directory):
                                                      costs[0][key] - costs[1][key])))
 
 
+def floor(directory):
+    measured = Measured(directory, "verbs")
+    columns = {"all": None, "module": ("raw_verbs",), "ib_core": ("ib_core",),
+               "device": ("rdma_rxe",), "vmlinux": ("vmlinux",)}
+    yield "row", "operation", "bytes", *columns
+    for row in rows().values():
+        yield (row["row"], row["operation"], row["bytes"],
+               *(f"{measured.median(row['row'], sum_of(summed)):.0f}"
+                 for summed in columns.values()))
+
+
+WHAT = {"modules": modules, "calls": calls, "growth": growth, "functions": functions,
+        "floor": floor}
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("modules", "calls", "functions"))
+    parser.add_argument("what", choices=WHAT)
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("--rows", type=pathlib.Path, default=pathlib.Path(__file__).parent / "rows")
     return parser.parse_args()
 
 
 def main():
-    what = {"modules": modules, "calls": calls, "functions": functions}[ARGUMENTS.what]
-    for row in what(ARGUMENTS.directory):
+    for row in WHAT[ARGUMENTS.what](ARGUMENTS.directory):
         print(*row, sep="\t")
 
 

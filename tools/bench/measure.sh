@@ -24,9 +24,10 @@ build_bench() {
 		-o out/bench/count.so tools/bench/count.c
 }
 
-# What is measured, and the guest's program.
+# What is measured, the guest's program, and further options of tools/vm/run.
 rows_file=tools/bench/rows
 guest_program=tools/bench/guest.sh
+measure_with=()
 
 # measure MODULE NAME DIRECTORY ROW...: runs these rows of $rows_file with the module. Writes
 # DIRECTORY/NAME.blocks, NAME.kallsyms and NAME.bench for tools/bench/instructions.py.
@@ -39,7 +40,7 @@ measure() {
 	despite_emulator '' tools/vm/run --icount --module "$module" --time 3000 \
 		--share "$directory/share" --plugin "$PWD/out/bench/count.so,to=$directory/$name.blocks" \
 		--add out/bench/operations:/operations --add "$rows_file:/rows" \
-		--add tools/bench/measure-rows.sh:/measure-rows.sh \
+		--add tools/bench/measure-rows.sh:/measure-rows.sh "${measure_with[@]}" \
 		"$guest_program" "$@" >"$directory/$name.log" || {
 		tail -n 20 "$directory/$name.log" >&2
 		return 1

@@ -46,14 +46,14 @@ machine_arm64() {
 
 # qemu_command: sets the array qemu to the command line.
 qemu_command() {
-	local smp=$cpus disk number=0 cpu append
+	local smp=${cpus:-2} disk number=0 cpu append
 	"machine_$(architecture)"
 	qemu+=(-nodefaults -no-user-config -display none -no-reboot
 		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
 		-append "$append rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 watchdog_thresh=30 slab_nomerge trace_options=norecord-cmd rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 ${VM_CMDLINE-}"
 		-chardev "file,id=klog,path=$log" -device virtio-rng-pci)
 	if [ -n "$icount" ]; then
-		smp=1
+		smp=${cpus:-1}
 		qemu+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -cpu "$cpu")
 	elif [ "$accel" = kvm ]; then
 		qemu+=(-accel kvm -cpu host)
