@@ -231,6 +231,29 @@ static void idle(void)
 	sleep(HOUR);
 }
 
+/* By the module modules/raw_verbs.c. */
+static void raw(const char *how)
+{
+	char text[16];
+	const int len = snprintf(text, sizeof(text), "%zu", bytes);
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open(path("/sys/kernel/debug/raw_verbs", how), O_WRONLY);
+	if (fd < 0 || write(fd, text, len) != len)
+		err(1, "raw_verbs: %s %s", how, text);
+}
+
+static void raw_read(void)
+{
+	raw("read");
+}
+
+static void raw_write(void)
+{
+	raw("write");
+}
+
 static const struct {
 	const char *name;
 	void (*once)(void);
@@ -250,6 +273,8 @@ static const struct {
 	{ "RECALL", recall, 1 },
 	{ "MOUNT-UMOUNT", mount_umount, 1 },
 	{ "IDLE-hour", idle, 1 },
+	{ "raw-READ", raw_read, 1 },
+	{ "raw-WRITE", raw_write, 1 },
 };
 
 static void call(unsigned long mark)

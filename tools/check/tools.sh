@@ -64,14 +64,15 @@ rule_nfsrdma_clippy() {
 		cargo clippy --quiet --locked --all-targets -- -Dwarnings 2>&1) || echo "$said"
 }
 
-# The C programs of the probe and of the selftests compile without warnings. They are built from
-# scratch, because a compiler does not repeat the warnings of an up-to-date object.
+# The C programs of the probe and of the selftests, and the module of the benchmark, compile without
+# warnings. They are built from scratch, because a compiler does not repeat the warnings of an
+# up-to-date object.
 rule_programs_compile() {
 	local dir out said
 	mkdir -p out
 	out=$(mktemp -d out/check.XXXXXX) || return
-	for dir in tools/probe selftests; do
-		said=$("$env_dir/enter" --src . make -s -C "/src/$dir" OUT="/src/$out" 2>&1) ||
+	for dir in tools/probe selftests tools/bench/modules; do
+		said=$("$env_dir/enter" --src . make -s -C "/src/$dir" KDIR=/obj OUT="/src/$out" 2>&1) ||
 			echo "$dir does not compile: $said"
 		grep -E '(warning|error):' <<<"$said" | grep -vE "$SKEW" | sed "s|^|$dir/|"
 	done

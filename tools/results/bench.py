@@ -3,6 +3,8 @@
 
 import math
 
+import files
+
 # Columns of the file, by what a reader compares.
 FIGURES = {"RPC layers": "_layers", "rpcrdma.ko": "_rpcrdma", "all": ""}
 
@@ -51,22 +53,31 @@ def span(rows, figure):
     return f"{ratios[0]:.2f} to {ratios[-1]:.2f} times"
 
 
+def floors():
+    """The instructions of raw verbs (tools/bench/floor), by operation and bytes."""
+    path = files.DIRECTORY / "bench-floor.tsv"
+    rows = files.read(path).rows if path.is_file() else []
+    return {(row["operation"].removeprefix("raw-"), row["bytes"]): int(row["all"]) for row in rows}
+
+
 def table(results):
     """The columns, and the rows with the mean as the last one."""
-    columns = ["operation"]
+    columns, floor = ["operation"], floors()
     for figure in FIGURES:
         columns += [f"{figure}, this", "C", "ratio"]
+    columns.append("raw verbs")
     rows = []
     for row in results.rows:
         cells = [title(row)]
         for figure in FIGURES:
             ours, theirs = pair(row, figure)
             cells += [f"{ours:,}", f"{theirs:,}", f"{ours / theirs:.3f}"]
-        rows.append(cells)
+        least = floor.get((row["operation"], row["bytes"]))
+        rows.append([*cells, f"{least:,}" if least else ""])
     last = ["geometric mean"]
     for figure in FIGURES:
         last += ["", "", f"{mean(results.rows, figure):.3f}"]
-    return columns, [*rows, last]
+    return columns, [*rows, [*last, ""]]
 
 
 def events_table(results):

@@ -102,6 +102,9 @@ SECTIONS = {
     "bench": ("Cost of operations", "``make bench``: instructions of client and server per operation. "
               "The RPC layers are rpcrdma, sunrpc, ib_core, rdma_cm and ib_cm. The file has more modules, "
               "and the RPCs of each operation. READ and WRITE are direct unless the row says buffered."),
+    "bench-floor": ("Cost of raw verbs", "``tools/bench/floor``: instructions of one exchange of Call and "
+                    "Reply between two queue pairs in one guest, with so many bytes, by verbs alone: "
+                    "one registration, one Send each way, and RDMA Write or RDMA Read between."),
     "bench-events": ("Events of operations", "``make bench``: what happened in the same runs, per "
                      "operation, with this module / with the C module. The figures are those of "
                      "the whole guest: client, server, device, network and file system. A doorbell "
@@ -117,8 +120,9 @@ SECTIONS = {
     "bench-memory": ("Memory of connections", "``tools/bench/memory``. KiB of one connection at each "
                      "end: slabs, vmalloc() and per-CPU memory, what the device allocates included."),
     "bench-growth": ("Growth of the cost of a READ", "``tools/bench/growth``: instructions of a direct "
-                     "READ of 4 KiB with 1, 8 and 64 at once, with 8 connections, and beside 9 and 99 "
-                     "idle mounts. Modules as in the cost of operations."),
+                     "READ of 4 KiB with 1, 8 and 64 at once, with 8 connections, beside 9 and 99 idle "
+                     "mounts, and with 4 processors. Modules as in the cost of operations. Contended "
+                     "are the locks that another processor or task had taken."),
     "restart": ("Writers after a restart of their server", "``tools/bench/restart``: the server is "
                 "away for so many seconds. Times in ms from the return of the listener until the "
                 "writers, one for each mount, go on: the least, the median and the longest. "
