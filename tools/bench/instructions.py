@@ -7,6 +7,7 @@
   instructions.py calls DIRECTORY       the same with the events of EVENTS in place of instructions
   instructions.py growth DIRECTORY      the same with the instructions, and how often a lock was found
                                         taken
+  instructions.py steps DIRECTORY       the same with the instructions of the RPC layers by tools/bench/steps
   instructions.py functions DIRECTORY   a row for each function of one row, by the difference
   instructions.py floor DIRECTORY       a row for each row of --rows, of raw verbs alone
 
@@ -27,6 +28,8 @@ import sys
 
 # What remains of an operation on a card that does its own transport, beside NFS.
 RPC_LAYERS = ("rpcrdma", "sunrpc", "ib_core", "rdma_cm", "ib_cm")
+
+STEPS = pathlib.Path(__file__).parent / "steps"
 
 # Functions of the kernel that exist for Rust alone count to the module that calls them: what these
 # do is inline in C.
@@ -144,9 +147,12 @@ def calls_of(event):
     return lambda counts: counts["events", event]
 
 
-def by_row(directory, columns):
+def both(directory):
+    return {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
+
+
+def by_row(measured, columns):
     """A row for each row of the file of rows; columns have functions from the counts of a round."""
-    measured = {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
     yield ("row", "operation", "bytes", "nfs", *(f"{title}_rpcs" for title in measured),
            *("_".join(filter(None, (title, column))) for column in columns for title in measured))
     for row in rows().values():
@@ -163,15 +169,15 @@ def instructions():
 
 
 def modules(directory):
-    return by_row(directory, instructions())
+    return by_row(both(directory), instructions())
 
 
 def calls(directory):
-    return by_row(directory, {event: calls_of(event) for event in EVENTS})
+    return by_row(both(directory), {event: calls_of(event) for event in EVENTS})
 
 
 def growth(directory):
-    return by_row(directory, instructions() | {"contended": calls_of("contended")})
+    return by_row(both(directory), instructions() | {"contended": calls_of("contended")})
 
 
 def readable(names):
@@ -196,12 +202,12 @@ def short(name):
 
 
 def functions(directory):
-    both = Measured(directory, "ours"), Measured(directory, "c")
-    (name,) = both[0].rounds.keys()
-    names = readable(sorted({function for each in both for counts in each.rounds[name]
+    measured = both(directory).values()
+    (name,) = set().union(*(each.rounds for each in measured))
+    names = readable(sorted({function for each in measured for counts in each.rounds[name]
                              for module, function in counts if module != "events"}))
     costs = [collections.Counter(), collections.Counter()]
-    for each, cost in zip(both, costs):
+    for each, cost in zip(measured, costs):
         for module, function in set().union(*each.rounds[name]):
             if module == "events":
                 continue
@@ -211,6 +217,23 @@ def functions(directory):
     for key in sorted(costs[0] | costs[1], key=lambda key: (costs[1][key] - costs[0][key], key)):
         yield (*key, *(f"{value:.0f}" for value in (costs[0][key], costs[1][key],
                                                      costs[0][key] - costs[1][key])))
+
+
+def steps(directory):
+    measured = both(directory)
+    known = sorted({key for each in measured.values() for rounds in each.rounds.values()
+                    for counts in rounds for key in counts if key[0] in RPC_LAYERS})
+    names = readable([function for _, function in known])
+    lines = [line.split(maxsplit=2) for line in STEPS.read_text().splitlines()
+             if line and not line.startswith("#")]
+    step_of = {(module, function): next(step for step, of, pattern in lines
+                                        if module == of and re.match(pattern, names[function]))
+               for module, function in known}
+
+    def sum_of_step(step):
+        return lambda counts: sum(count for key, count in counts.items()
+                                  if step_of.get(key) == step)
+    return by_row(measured, {step: sum_of_step(step) for step, *_ in lines})
 
 
 def floor(directory):
@@ -224,8 +247,8 @@ def floor(directory):
                  for summed in columns.values()))
 
 
-WHAT = {"modules": modules, "calls": calls, "growth": growth, "functions": functions,
-        "floor": floor}
+WHAT = {"modules": modules, "calls": calls, "growth": growth, "steps": steps,
+        "functions": functions, "floor": floor}
 
 
 def parse():

@@ -80,12 +80,12 @@ def table(results):
     return columns, [*rows, [*last, ""]]
 
 
-def events_table(results):
-    """For each operation the events (instructions.py, EVENTS): with this module, and with C's."""
-    events = [column.removeprefix("this_") for column in results.columns
-              if column.startswith("this_") and column != "this_rpcs"]
-    return (["operation", *(event.replace("_", " ") for event in events)],
-            [[title(row), *(f"{row[f'this_{event}']} / {row[f'C_{event}']}" for event in events)]
+def pairs_table(results):
+    """For each operation the figures of the file: with this module, and with C's."""
+    figures = [column.removeprefix("this_") for column in results.columns
+               if column.startswith("this_") and column != "this_rpcs"]
+    return (["operation", *(figure.replace("_", " ") for figure in figures)],
+            [[title(row), *(f"{row[f'this_{figure}']} / {row[f'C_{figure}']}" for figure in figures)]
              for row in results.rows])
 
 

@@ -110,6 +110,9 @@ SECTIONS = {
                      "the whole guest: client, server, device, network and file system. A doorbell "
                      "is a call of the device's function that posts Sends or Receives. "
                      "Invalidations are local, or by a Send."),
+    "bench-steps": ("Steps of operations", "``make bench``: the instructions of the RPC layers by step of "
+                    "``tools/bench/steps``, with this module / with the C module. "
+                    ":doc:`cost` says why they differ."),
     "bench-replies": ("Cost of pulled Replies", "``tools/bench/replies`` "
                       "(:doc:`pulled-replies`). Per operation of a program."),
     "bench-thresholds": ("Message sizes", "``tools/bench/thresholds`` (:doc:`operating`). "
@@ -293,8 +296,8 @@ def bench_view(results):
     return (*bench.table(results), [])
 
 
-def events_of_bench_view(results):
-    return (*bench.events_table(results), [])
+def pairs_of_bench_view(results):
+    return (*bench.pairs_table(results), [])
 
 
 def mutants_view(results):
@@ -330,7 +333,8 @@ def listed_view(results):
 def view(results):
     if results.name.startswith(("probe-", "field-")):
         return probe_view(results)
-    return {"interop": interop_view, "bench": bench_view, "bench-events": events_of_bench_view,
+    return {"interop": interop_view, "bench": bench_view, "bench-events": pairs_of_bench_view,
+            "bench-steps": pairs_of_bench_view,
             "trace-events": events_view,
             "mutants": mutants_view, "mutants-listed": listed_view,
             "coverage": coverage_view,
