@@ -30,7 +30,7 @@
 #define SGES		32
 #define TRANSFERS	DIV_ROUND_UP(MAX_PAGES, SGES)
 #define SIGNALLED	8		/* each so many Sends, one completes with a signal */
-#define PATIENCE	(30 * HZ)
+#define TIMEOUT	(30 * HZ)
 
 static char *address = "10.9.0.1";
 module_param(address, charp, 0444);
@@ -264,7 +264,7 @@ static int transfer(u32 bytes, bool writes)
 			   HEADER + (is_inline && writes ? bytes : 0), 0);
 	if (ret)
 		return ret;
-	if (!wait_for_completion_timeout(&replied, PATIENCE))
+	if (!wait_for_completion_timeout(&replied, TIMEOUT))
 		return -ETIMEDOUT;
 	if (READ_ONCE(failed) || reply_stamp != call->stamp)
 		return -EIO;
@@ -450,7 +450,7 @@ static int wait_for_event(int ret)
 {
 	if (ret)
 		return ret;
-	if (!wait_for_completion_timeout(&event, PATIENCE))
+	if (!wait_for_completion_timeout(&event, TIMEOUT))
 		return -ETIMEDOUT;
 	return READ_ONCE(failed) ? -EIO : 0;
 }
