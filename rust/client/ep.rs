@@ -70,6 +70,8 @@ pub(super) struct ClientEp {
     pub(super) recv_queue: RecvQueue,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker only.
     window: Atomic<u64>,
+    /// What the latest Reply has granted, as it says. Written by the receive worker only.
+    latest_grant: Atomic<u32>,
     /// The window that SUNRPC was given: no larger than the number of posted Receives allows.
     /// Written by the receive worker only.
     told_window: Atomic<u32>,
@@ -109,6 +111,7 @@ impl ClientEp {
             limits: SetOnce::new(),
             recv_queue: RecvQueue::new(),
             window: Atomic::new(Window::FRESH.to_bits()),
+            latest_grant: Atomic::new(Window::FRESH.granted()),
             told_window: Atomic::new(Window::FRESH.granted()),
             errors <- CtrlQueue::new(),
             inline_receive: Atomic::new(0),
@@ -185,17 +188,33 @@ impl ClientEp {
     /// A Reply has granted `credits`. Posts Receives for all Replies before more Calls go out.
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
+        if credits != self.latest_grant.load(Relaxed) {
+            self.latest_grant.store(credits, Relaxed);
+            self.change_window(worker, credits);
+        }
+    }
+
+    #[cold]
+    fn change_window(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         let mut window = self.window();
         if window.grant(credits, self.limits().credits) {
             self.window.store(window.to_bits(), Relaxed);
-            self.refill(worker);
+            self.fill(worker);
+        }
+    }
+
+    /// Posts Receives if there are not enough for all messages that may arrive.
+    #[inline]
+    pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
+        if self.recv_queue.is_low() {
+            self.fill(worker);
         }
     }
 
     /// Posts Receives for all messages that may arrive, and lets SUNRPC send as many Calls as have
     /// a Receive for their Reply.
-    #[inline]
-    pub(super) fn refill(&self, worker: &RecvWorker<'_, Self>) {
+    #[inline(never)]
+    fn fill(&self, worker: &RecvWorker<'_, Self>) {
         let backchannel = self.limits().backchannel;
         let window = self.window();
         let posted = self.post_receives(worker, window.receives(backchannel));
@@ -208,7 +227,6 @@ impl ClientEp {
 
     /// Posts Receives if there are fewer than `needed`; returns how many are posted. Fewer than
     /// `needed` means that memory was short or the Receive Queue has failed.
-    #[inline]
     pub(super) fn post_receives(&self, ep: &Endpoint<Self>, needed: u32) -> u32 {
         let limits = self.limits();
         let pool = &self.shared.recv_pool;
@@ -222,7 +240,6 @@ impl ClientEp {
         self.recv_queue.posted()
     }
 
-    #[inline]
     fn window(&self) -> Window {
         Window::from_bits(self.window.load(Relaxed))
     }

@@ -111,12 +111,15 @@ impl RecvPool {
 pub(super) struct RecvQueue {
     /// Receives that are posted. Written by the connect worker, and then by the receive worker.
     posted: Atomic<u32>,
+    /// Receives have to be posted once fewer are. Written as `posted`.
+    low: Atomic<u32>,
 }
 
 impl RecvQueue {
     pub(super) fn new() -> Self {
         Self {
             posted: Atomic::new(0),
+            low: Atomic::new(0),
         }
     }
 
@@ -124,6 +127,12 @@ impl RecvQueue {
     #[inline]
     pub(super) fn posted(&self) -> u32 {
         self.posted.load(Relaxed)
+    }
+
+    /// Whether Receives have to be posted.
+    #[inline]
+    pub(super) fn is_low(&self) -> bool {
+        self.posted() < self.low.load(Relaxed)
     }
 
     /// A Receive has completed.
@@ -139,7 +148,6 @@ impl RecvQueue {
     /// # Errors
     ///
     /// That of `ib_post_recv()`: the Receive Queue has failed.
-    #[inline]
     pub(super) fn refill<C: EndpointOps<RecvData = ()>>(
         &self,
         ep: &Endpoint<C>,
@@ -148,6 +156,7 @@ impl RecvQueue {
         batch: u32,
         size: usize,
     ) -> Result {
+        self.low.store(needed, Relaxed);
         let count = credit::receives_to_post(self.posted(), needed, batch);
         if count == 0 {
             return Ok(());
