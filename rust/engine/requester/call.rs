@@ -239,19 +239,12 @@ impl CallLimits {
 pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let (reply, roundup, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
-    let call = plan_call(shape, limits, limits.send, header).ok_or(TooBig)?;
     // Header, head and tail are copied into the send buffer. If head and tail take more than half
-    // of it, the header may not fit, so plan again with the buffer's length as the threshold.
+    // of it, the header may not fit, so the buffer's length is the threshold.
     let copied = shape.call.head.saturating_add(shape.call.tail);
     let tight = limits.buf_len < limits.send && copied > limits.buf_len / 2;
-    if tight && call != CallPlan::PositionZero {
-        let call = plan_call_for_buffer(shape, limits, header).ok_or(TooBig)?;
-        return Ok(Plan {
-            call,
-            reply,
-            roundup,
-        });
-    }
+    let send = if tight { limits.buf_len } else { limits.send };
+    let call = plan_call(shape, limits, send, header).ok_or(TooBig)?;
     Ok(Plan {
         call,
         reply,
@@ -290,16 +283,9 @@ fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, u32,
     ))
 }
 
-/// As [`plan_call`], for the length of the send buffer.
-#[cold]
-#[inline(never)]
-fn plan_call_for_buffer(shape: &CallShape, limits: &CallLimits, header: usize) -> Option<CallPlan> {
-    plan_call(shape, limits, limits.buf_len, header)
-}
-
 /// Chooses the form of a Call for a threshold of `send` bytes. The header has `header` bytes
 /// without Read segments.
-#[inline(always)]
+#[inline]
 fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
     let total = call.total()?;
