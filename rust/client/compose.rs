@@ -201,6 +201,27 @@ pub(super) fn append_body(
     plan: CallPlan,
     header: usize,
 ) -> Result<usize, SendError> {
+    let only_head = message.page_len() == 0 && message.tail_len() == 0;
+    if plan != (CallPlan::Inline { pull_up: false }) || !only_head {
+        return append_parts(shared, builder, message, plan, header);
+    }
+    // Most Calls.
+    let (buf, _) = builder.parts();
+    let body = buf.get_mut(header..).ok_or(SendError::TooBig)?;
+    let head = message.copy_head(body).ok_or(SendError::TooBig)?;
+    builder.append(header + head)?;
+    Ok(head)
+}
+
+/// As [`append_body`], for any plan.
+#[inline(never)]
+fn append_parts(
+    shared: &XprtShared,
+    builder: &mut SendBuilder<'_, FenceWaiter>,
+    message: &XdrBuf,
+    plan: CallPlan,
+    header: usize,
+) -> Result<usize, SendError> {
     let (buf, _) = builder.parts();
     let body = buf.get_mut(header..).ok_or(SendError::TooBig)?;
     let mut out = Copier { body, copied: 0 };

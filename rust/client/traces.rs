@@ -92,13 +92,13 @@ pub(super) fn exposed(task: impl FnOnce() -> Task, mrs: &MappedMrs<'_>, reads: u
         || xprtrdma_chunk_write::enabled()
         || xprtrdma_chunk_reply::enabled()
     {
-        chunks(task(), mrs, reads, plan);
+        chunks(task(), mrs, reads, plan.call, plan.reply);
     }
 }
 
 #[cold]
-fn chunks(task: Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
-    let position = match plan.call {
+fn chunks(task: Task, mrs: &MappedMrs<'_>, reads: u32, call: CallPlan, reply: ReplyPlan) {
+    let position = match call {
         CallPlan::ReadChunk { position } => position,
         _ => 0,
     };
@@ -107,7 +107,7 @@ fn chunks(task: Task, mrs: &MappedMrs<'_>, reads: u32, plan: &Plan) {
         let last = number == reads || number == mrs.len();
         if number <= reads {
             trace!(xprtrdma_chunk_read(task, position, &mr, last));
-        } else if plan.reply == ReplyPlan::WriteChunk {
+        } else if reply == ReplyPlan::WriteChunk {
             trace!(xprtrdma_chunk_write(task, &mr, last));
         } else {
             trace!(xprtrdma_chunk_reply(task, &mr, last));

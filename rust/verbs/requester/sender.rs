@@ -252,34 +252,40 @@ impl<'m, O: Send + 'static, U: Send + 'static> ReadySend<'_, 'm, Waiting<O, U>> 
     /// [`NotSent`]: some of it may have been posted, if it was kept. `EINVAL` if ring or MRs are
     /// not the endpoint's.
     #[inline]
-    pub(crate) fn post<C, K>(mut self, keep: K) -> Result<K::Kept, NotSent<K::Kept>>
+    pub(crate) fn post<C, K>(self, keep: K) -> Result<K::Kept, NotSent<K::Kept>>
     where
         C: Requester<Owner = O, Token = U>,
         K: Keep<'m, MrList<Registered, Waiting<O, U>>, Endpoint = EndpointBox<C>>,
     {
         let ep: &Endpoint<C> = keep.endpoint();
-        let own = self
-            .mrs
-            .pd()
-            .is_none_or(|pd| Arc::ptr_eq(pd, self.sender.ring.pd()));
-        if !own || !ep.owns(self.sender.ring.pd()) {
+        let Self {
+            sender,
+            send,
+            xid,
+            mut mrs,
+            index,
+            now_unsignaled,
+            ..
+        } = self;
+        let own = mrs.pd().is_none_or(|pd| Arc::ptr_eq(pd, sender.ring.pd()));
+        if !own || !ep.owns(sender.ring.pd()) {
             return Err(NotSent {
                 error: EINVAL,
                 kept: None,
             });
         }
-        let exposes = !self.mrs.is_empty();
+        let exposes = !mrs.is_empty();
         if exposes && keep.frees_early() {
-            self.mrs.hold();
+            mrs.hold();
         }
         // From here on the completion may release the entry.
-        self.sender.head = self.index;
-        self.sender.unsignaled = self.now_unsignaled;
+        sender.head = index;
+        sender.unsignaled = now_unsignaled;
         let _exposing = exposes.then(|| ep.exposing());
         // SAFETY: The MRs are this endpoint's. Their memory stays by the contract of `Keep`: it was
         // mapped for `'m`, and `keep` is given the MRs below.
-        let (first, registered) = unsafe { self.mrs.register(self.send) };
-        registered.given_out_for(self.xid);
+        let (first, registered) = unsafe { mrs.register(send) };
+        registered.given_out_for(xid);
         let kept = keep.keep(registered);
         // SAFETY: The chain is well formed (I1), and its CQEs expect this endpoint's context. It is
         // part of MRs and of an entry, which pool and ring keep. The endpoint keeps these until its
