@@ -47,8 +47,22 @@ use super::{
 };
 
 /// Completes `rpc` once its memory is fenced.
-#[inline]
+#[inline(always)]
 pub(super) fn fence(
+    ep: &Endpoint<ClientEp>,
+    rpc: Claimed<RdmaXprt>,
+    recv: RecvBuf<()>,
+    completion: Completion,
+) {
+    match rpc.withdraw().try_fence() {
+        Ok(rpc) => complete(ep, rpc, recv, completion),
+        Err(rpc) => invalidate(ep, rpc, Answer { recv, completion }),
+    }
+}
+
+/// As [`fence`], for all but inline Replies: not inlined.
+#[inline(never)]
+pub(super) fn fence_rare(
     ep: &Endpoint<ClientEp>,
     rpc: Claimed<RdmaXprt>,
     recv: RecvBuf<()>,
@@ -56,13 +70,13 @@ pub(super) fn fence(
 ) {
     let answer = Answer { recv, completion };
     match rpc.withdraw().try_fence() {
-        Ok(rpc) => complete(ep, rpc, answer),
+        Ok(rpc) => complete_rare(ep, rpc, answer),
         Err(rpc) => invalidate(ep, rpc, answer),
     }
 }
 
 /// Posts LOCAL_INV for the MRs that are still valid.
-#[inline]
+#[inline(never)]
 fn invalidate(
     ep: &Endpoint<ClientEp>,
     rpc: Reachable<Fencing<RdmaXprt>, RegisteredMrs>,
@@ -91,7 +105,7 @@ pub(super) fn invalidated(
     let ctx = worker.context();
     ctx.wake_mr_waiters();
     match rpc {
-        Ok(rpc) => complete(worker, rpc, answer),
+        Ok(rpc) => complete_rare(worker, rpc, answer),
         // The server may still have written to the memory of the Reply. SUNRPC sends the RPC again
         // on the next connection.
         Err(rpc) => {
@@ -101,11 +115,21 @@ pub(super) fn invalidated(
     }
 }
 
+/// As [`complete`]: not inlined.
+#[inline(never)]
+fn complete_rare(ep: &Endpoint<ClientEp>, rpc: Fenced<Fencing<RdmaXprt>>, answer: Answer) {
+    complete(ep, rpc, answer.recv, answer.completion);
+}
+
 /// Hands the Reply to SUNRPC, and wakes the task.
-#[inline]
-fn complete(ep: &Endpoint<ClientEp>, rpc: Fenced<Fencing<RdmaXprt>>, answer: Answer) {
+#[inline(always)]
+fn complete(
+    ep: &Endpoint<ClientEp>,
+    rpc: Fenced<Fencing<RdmaXprt>>,
+    recv: RecvBuf<()>,
+    completion: Completion,
+) {
     let shared = &ep.context().shared;
-    let Answer { recv, completion } = answer;
     match completion {
         Completion::Inline {
             start,

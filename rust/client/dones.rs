@@ -3,7 +3,6 @@
 //! Replies that are fetched by RDMA Read, and the RDMA_DONEs that acknowledge them.
 
 use crate::{
-    engine::inbound::RpcMsg,
     lib::bvec::BVec,
     sunrpc::xprt::Claimed,
     verbs::{
@@ -14,6 +13,7 @@ use crate::{
     wire::{
         HeaderWriter,
         Outline,
+        ReadList,
         FIXED_LEN, //
     }, //
 };
@@ -70,12 +70,16 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Acknowledges `reply`; `None` if the Reply exposes nothing.
+    /// Acknowledges the Reply `xid` that exposes `reads`; `None` if these are none.
     /// `remote_invalidation`: both ends support Remote Invalidation.
-    pub(super) fn for_reply(reply: &RpcMsg<'_>, remote_invalidation: bool) -> Option<Self> {
-        let first = reply.chunks.reads.segments().next()?;
+    pub(super) fn for_reply(
+        xid: u32,
+        reads: ReadList<'_>,
+        remote_invalidation: bool,
+    ) -> Option<Self> {
+        let first = reads.segments().next()?;
         Some(Self {
-            xid: reply.xid,
+            xid,
             invalidate: remote_invalidation.then_some(first.segment.handle),
         })
     }

@@ -18,8 +18,7 @@ use crate::{
             Agreement,
             Extensions, //
         },
-        credit::Window,
-        inbound::RpcMsg, //
+        credit::Window, //
     },
     lib::{
         close_reason::{
@@ -37,7 +36,10 @@ use crate::{
         RecvWorker,
         ReplyReads, //
     },
-    wire::ErrorReply, //
+    wire::{
+        ErrorReply,
+        ReadList, //
+    }, //
 };
 
 use super::{
@@ -244,9 +246,9 @@ impl ClientEp {
         Window::from_bits(self.window.load(Relaxed))
     }
 
-    /// The acknowledgement of `reply`; `None` if the Reply exposes nothing.
-    pub(super) fn done_for(&self, reply: &RpcMsg<'_>) -> Option<Done> {
-        Done::for_reply(reply, self.remote_invalidation())
+    /// The acknowledgement of the Reply `xid` that exposes `reads`; `None` if these are none.
+    pub(super) fn done_for(&self, xid: u32, reads: ReadList<'_>) -> Option<Done> {
+        Done::for_reply(xid, reads, self.remote_invalidation())
     }
 
     /// Sends `done`, or queues it until a control Send is idle. There is room for one RDMA_DONE per

@@ -138,6 +138,7 @@ impl EndpointOps for ClientEp {
         ));
     }
 
+    #[inline(always)]
     fn received(worker: &RecvWorker<'_, Self>, recv: RecvBuf<()>, status: RecvStatus) {
         reply::received(worker, recv, status);
     }

@@ -2,6 +2,9 @@
 
 //! Received messages, and the RPCs that they answer. Runs in the receive worker.
 //!
+//! An inline Reply to a pending RPC is completed in [`received`], whose parts are inlined: what is
+//! known of it stays in registers. All else leaves this way for functions that are not inlined.
+//!
 //! C: verbs.c, rpcrdma_wc_receive()
 //! C: rpc_rdma.c, rpcrdma_reply_handler(), rpcrdma_decode_error()
 //! C: frwr_ops.c, frwr_reminv()
@@ -47,7 +50,7 @@ use super::{
     traces, //
 };
 
-/// How a received message is handled.
+/// How a received message is handled, unless it is an inline Reply to a pending RPC.
 enum Outcome {
     /// It answers this RPC, which completes once its memory is fenced.
     Complete(Claimed<RdmaXprt>, Completion),
@@ -60,6 +63,7 @@ enum Outcome {
 }
 
 /// A Receive has completed.
+#[inline(always)]
 pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
     let ctx = worker.context();
     ctx.recv_queue.completed();
@@ -70,15 +74,46 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
     };
     ctx.shared.stats.received.add(len as u64);
     ctx.shared.xprt.reset_backoff();
-    match classify(worker, recv.bytes(len), invalidated) {
+    let bytes = recv.bytes(len);
+    let outcome = match inbound::from_server(bytes, ctx.extensions()) {
+        Ok(FromServer::Reply(reply)) => {
+            traces::returned(&reply.chunks);
+            match match_reply(worker, bytes, &reply, invalidated) {
+                // A completed RPC lets SUNRPC send the next Call. Post the Receive for its Reply
+                // first.
+                Ok((rpc, completion)) => {
+                    ctx.refill(worker);
+                    return complete::fence(worker, rpc, recv, completion);
+                }
+                Err(outcome) => outcome,
+            }
+        }
+        Ok(FromServer::Error(error)) => rdma_error(worker, bytes, error, invalidated),
+        Ok(FromServer::Empty { xid, credits }) => empty(worker, bytes, xid, credits, invalidated),
+        Ok(FromServer::BackchannelCall(call)) => {
+            check_invalidates_nothing(ctx, invalidated.is_some());
+            Outcome::BackchannelCall {
+                xid: call.xid,
+                start: bytes.len() - call.payload.map_or(0, <[u8]>::len),
+            }
+        }
+        Err(response) => malformed(worker, bytes, response, invalidated.is_some()),
+    };
+    handle(worker, recv, len, outcome);
+}
+
+/// Handles a message by its outcome.
+#[inline(never)]
+fn handle(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, len: usize, outcome: Outcome) {
+    let ctx = worker.context();
+    match outcome {
         Outcome::Nothing => {
             ctx.shared.recv_pool.put(recv);
             ctx.refill(worker);
         }
-        // A completed RPC lets SUNRPC send the next Call. Post the Receive for its Reply first.
         Outcome::Complete(rpc, completion) => {
             ctx.refill(worker);
-            complete::fence(worker, rpc, recv, completion);
+            complete::fence_rare(worker, rpc, recv, completion);
         }
         Outcome::Read(rpc, done) => {
             ctx.refill(worker);
@@ -92,121 +127,144 @@ pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, sta
     }
 }
 
-/// Decides how a message is handled, and answers messages that need no more than that.
-#[inline]
-fn classify(
-    worker: &RecvWorker<'_, ClientEp>,
-    bytes: &[u8],
-    invalidated: Option<Invalidated>,
-) -> Outcome {
-    let ctx = worker.context();
-    // Only the answer to a Call may invalidate a handle (RFC 8797 Section 4.1).
-    let invalidates = invalidated.is_some();
-    let check_invalidates_nothing = || {
-        if invalidates {
-            ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
-        }
-    };
-    match inbound::from_server(bytes, ctx.extensions()) {
-        Ok(FromServer::Reply(reply)) => {
-            traces::returned(&reply.chunks);
-            let start = bytes.len() - reply.payload.map_or(0, <[u8]>::len);
-            match_reply(worker, bytes, &reply, start, invalidated)
-        }
-        Ok(FromServer::Error(error)) => rdma_error(worker, bytes, &error, invalidated),
-        Ok(FromServer::Empty { xid, credits }) => empty(worker, bytes, xid, credits, invalidated),
-        Ok(FromServer::BackchannelCall(call)) => {
-            check_invalidates_nothing();
-            Outcome::BackchannelCall {
-                xid: call.xid,
-                start: bytes.len() - call.payload.map_or(0, <[u8]>::len),
-            }
-        }
-        Err(inbound::Response::Answer(error)) => {
-            // The server may send another Call once it has the error.
-            ctx.refill(worker);
-            error::send_error(worker, bytes, &error);
-            check_invalidates_nothing();
-            Outcome::Nothing
-        }
-        // A malformed Reply is not answered (RFC 8166 Section 4.5).
-        Err(inbound::Response::Drop) => {
-            ctx.shared.stats.bad_replies.add(1);
-            traces::malformed(worker, bytes);
-            check_invalidates_nothing();
-            Outcome::Nothing
-        }
+/// Closes the connection if the message `invalidates` a handle: only the answer to a Call may (RFC
+/// 8797 Section 4.1).
+fn check_invalidates_nothing(ctx: &ClientEp, invalidates: bool) {
+    if invalidates {
+        ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
     }
 }
 
-/// Finds the RPC that `reply` answers, and how the RPC completes. A message whose chunks are not
-/// those that the Call has offered is not its Reply.
-#[inline]
+/// A message that cannot be processed.
+#[cold]
+fn malformed(
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
+    response: inbound::Response,
+    invalidates: bool,
+) -> Outcome {
+    let ctx = worker.context();
+    match response {
+        inbound::Response::Answer(error) => {
+            // The server may send another Call once it has the error.
+            ctx.refill(worker);
+            error::send_error(worker, bytes, &error);
+        }
+        // A malformed Reply is not answered (RFC 8166 Section 4.5).
+        inbound::Response::Drop => {
+            ctx.shared.stats.bad_replies.add(1);
+            traces::malformed(worker, bytes);
+        }
+    }
+    check_invalidates_nothing(ctx, invalidates);
+    Outcome::Nothing
+}
+
+/// Finds the RPC that `reply` answers, if the Reply is inline. A message whose chunks are not those
+/// that the Call has offered is not its Reply.
+///
+/// # Errors
+///
+/// The outcome, if the Reply is not inline, or no RPC waits for it.
+#[inline(always)]
 fn match_reply(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
     reply: &RpcMsg<'_>,
-    start: usize,
+    invalidated: Option<Invalidated>,
+) -> Result<(Claimed<RdmaXprt>, Completion), Outcome> {
+    let ctx = worker.context();
+    let handle = invalidated.as_ref().map(Invalidated::handle);
+    let Some(mut rpc) = claim(worker, bytes, reply.xid, reply.credits, handle) else {
+        // No RPC waits. If the Reply is exposed, tell the server that it will not be read.
+        if let Some(done) = ctx.done_for(reply.xid, reply.chunks.reads) {
+            ctx.send_done(worker, done);
+        }
+        return Err(Outcome::Nothing);
+    };
+    let location = rpc.inflight().locate(rpc.exposed(), reply);
+    let Ok(ReplyLocation::Inline { payload, by_write }) = location else {
+        return Err(not_inline(worker, bytes, rpc, invalidated));
+    };
+    if !take_invalidated(worker, &mut rpc, invalidated) {
+        return Err(Outcome::Nothing);
+    }
+    answered(worker, &rpc, reply.credits, false);
+    let completion = Completion::Inline {
+        start: bytes.len() - payload.len(),
+        len: payload.len(),
+        by_write,
+    };
+    Ok((rpc, completion))
+}
+
+/// Parses a Reply again, for functions that are not inlined.
+#[inline(never)]
+pub(super) fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
+    match inbound::from_server(bytes, ctx.extensions()) {
+        Ok(FromServer::Reply(reply)) => Some(reply),
+        _ => None,
+    }
+}
+
+/// A Reply that is not inline, or does not match `rpc`.
+#[inline(never)]
+fn not_inline(
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
+    mut rpc: Claimed<RdmaXprt>,
     invalidated: Option<Invalidated>,
 ) -> Outcome {
     let ctx = worker.context();
-    let found = claim(
-        worker,
-        bytes,
-        reply.xid,
-        reply.credits,
-        invalidated.as_ref(),
-    );
-    let Some(mut rpc) = found else {
-        // No RPC waits. If the Reply is exposed, tell the server that it will not be read.
-        if let Some(done) = ctx.done_for(reply) {
-            ctx.send_done(worker, done);
-        }
+    let Some(reply) = parse(ctx, bytes) else {
         return Outcome::Nothing;
     };
-    let location = rpc.inflight().locate(rpc.exposed(), reply);
-    let arrived = match location {
-        Ok(ReplyLocation::Inline { payload, by_write }) => Ok(Completion::Inline {
-            start,
-            len: payload.len(),
-            by_write,
-        }),
-        Ok(ReplyLocation::InReplyChunk {
-            length,
-            by_write: 0,
-        }) => Ok(Completion::InReplyChunk(length)),
+    let location = rpc.inflight().locate(rpc.exposed(), &reply);
+    let in_place = match (location, ctx.done_for(reply.xid, reply.chunks.reads)) {
+        (
+            Ok(ReplyLocation::InReplyChunk {
+                length,
+                by_write: 0,
+            }),
+            _,
+        ) => Ok(Completion::InReplyChunk(length)),
         // An exposed Reply is read, or at least acknowledged, even if it does not match.
-        _ => match ctx.done_for(reply) {
-            Some(done) => Err(done),
-            None => {
-                ctx.shared.stats.bad_replies.add(1);
-                traces::malformed(worker, bytes);
-                // The Reply may still arrive, but not to memory whose handle is invalid.
-                if invalidated.is_some() {
-                    take_invalidated(worker, &mut rpc, invalidated);
-                    ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
-                }
-                return Outcome::Nothing;
+        (_, Some(done)) => Err(done),
+        (_, None) => {
+            ctx.shared.stats.bad_replies.add(1);
+            traces::malformed(worker, bytes);
+            // The Reply may still arrive, but not to memory whose handle is invalid.
+            if invalidated.is_some() {
+                take_invalidated(worker, &mut rpc, invalidated);
+                ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
             }
-        },
+            return Outcome::Nothing;
+        }
     };
     if !take_invalidated(worker, &mut rpc, invalidated) {
         return Outcome::Nothing;
     }
+    let long = location.map_or(true, |location| location.is_long(ctx.inline_receive()));
+    answered(worker, &rpc, reply.credits, long);
+    match in_place {
+        Ok(completion) => Outcome::Complete(rpc, completion),
+        Err(done) => Outcome::Read(rpc, done),
+    }
+}
+
+/// A Reply with these credits answers `rpc`. It is `long` if it did not fit a Send without chunks.
+#[inline(always)]
+fn answered(worker: &RecvWorker<'_, ClientEp>, rpc: &Claimed<RdmaXprt>, credits: u32, long: bool) {
+    let ctx = worker.context();
     let inflight = rpc.inflight();
     if inflight.offer.may_be_long() {
-        let long = location.map_or(true, |location| location.is_long(ctx.inline_receive()));
         let learn = !ctx.limits().all_pulled;
         ctx.shared
             .reply_histories
             .note(inflight.procedure, long && learn);
     }
-    trace!(xprtrdma_reply(rpc.task(), reply.xid, reply.credits));
-    ctx.grant(worker, reply.credits);
-    match arrived {
-        Ok(completion) => Outcome::Complete(rpc, completion),
-        Err(done) => Outcome::Read(rpc, done),
-    }
+    trace!(xprtrdma_reply(rpc.task(), rpc.xid(), credits));
+    ctx.grant(worker, credits);
 }
 
 /// RDMA_ERROR: the server could not serve a Call.
@@ -214,18 +272,12 @@ fn match_reply(
 fn rdma_error(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
-    error: &Refused,
+    error: Refused,
     invalidated: Option<Invalidated>,
 ) -> Outcome {
     let ctx = worker.context();
-    let found = claim(
-        worker,
-        bytes,
-        error.xid,
-        error.credits,
-        invalidated.as_ref(),
-    );
-    let Some(mut rpc) = found else {
+    let handle = invalidated.as_ref().map(Invalidated::handle);
+    let Some(mut rpc) = claim(worker, bytes, error.xid, error.credits, handle) else {
         return Outcome::Nothing;
     };
     traces::rdma_error(rpc.task(), error.xid, &error.error);
@@ -260,7 +312,8 @@ fn empty(
     invalidated: Option<Invalidated>,
 ) -> Outcome {
     let ctx = worker.context();
-    let Some(mut rpc) = claim(worker, bytes, xid, credits, invalidated.as_ref()) else {
+    let handle = invalidated.as_ref().map(Invalidated::handle);
+    let Some(mut rpc) = claim(worker, bytes, xid, credits, handle) else {
         return Outcome::Nothing;
     };
     traces::malformed(worker, bytes);
@@ -272,24 +325,18 @@ fn empty(
     }
 }
 
-/// Claims the RPC `xid`. If it was abandoned, its handles are invalid, or about to be: the message
-/// may have invalidated one of those, but no other handle.
-#[inline]
+/// Claims the RPC `xid`, which the message with these `bytes` answers.
+#[inline(always)]
 fn claim(
     worker: &RecvWorker<'_, ClientEp>,
     bytes: &[u8],
     xid: u32,
     credits: u32,
-    invalidated: Option<&Invalidated>,
+    invalidated: Option<u32>,
 ) -> Option<Claimed<RdmaXprt>> {
-    let ctx = worker.context();
-    let found = ctx.shared.xprt.claim(xid);
+    let found = worker.context().shared.xprt.claim(xid);
     if found.is_none() {
-        unmatched(worker, bytes, xid, credits);
-        let handle = invalidated.map(Invalidated::handle);
-        if handle.is_some_and(|handle| !ctx.gave_out(xid, handle)) {
-            ctx.force_disconnect(CloseReason::WrongHandle);
-        }
+        unmatched(worker, bytes, xid, credits, invalidated);
     }
     found
 }
@@ -297,7 +344,7 @@ fn claim(
 /// Takes back the MR that the message has invalidated; `false` if it is not one of this RPC. Then
 /// another RPC may have lost its memory, and this one is not completed on this connection: its
 /// memory stays exposed until the connection is closed.
-#[inline]
+#[inline(always)]
 fn take_invalidated(
     worker: &RecvWorker<'_, ClientEp>,
     rpc: &mut Claimed<RdmaXprt>,
@@ -316,12 +363,23 @@ fn take_invalidated(
 }
 
 /// No task waits for this message. If it answers an abandoned Call, it returns the Call's credit.
+/// The handles of such a Call are invalid, or about to be: the message may have invalidated one of
+/// those, but no other handle.
 #[cold]
-fn unmatched(worker: &RecvWorker<'_, ClientEp>, bytes: &[u8], xid: u32, credits: u32) {
+fn unmatched(
+    worker: &RecvWorker<'_, ClientEp>,
+    bytes: &[u8],
+    xid: u32,
+    credits: u32,
+    invalidated: Option<u32>,
+) {
     let ctx = worker.context();
     traces::unmatched(worker, bytes);
     if ctx.shared.credits.is_held(xid) {
         ctx.grant(worker, credits);
         ctx.shared.credits.release(xid);
+    }
+    if invalidated.is_some_and(|handle| !ctx.gave_out(xid, handle)) {
+        ctx.force_disconnect(CloseReason::WrongHandle);
     }
 }

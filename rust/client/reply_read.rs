@@ -10,11 +10,7 @@
 
 use crate::{
     engine::{
-        inbound::{
-            self,
-            FromServer,
-            RpcMsg, //
-        },
+        inbound::RpcMsg,
         requester::{
             call::ReplyPlan,
             match_reply::ReplyLocation, //
@@ -43,6 +39,7 @@ use super::{
     },
     ep::ClientEp,
     limits::MAX_SEGMENTS,
+    reply,
     shared::RdmaXprt,
     tunables, //
 };
@@ -57,7 +54,8 @@ pub(super) fn start(
     len: usize,
 ) {
     let ctx = ep.context();
-    let Some(reply) = parse(ctx, recv.bytes(len)) else {
+    // The message was moved since it was parsed.
+    let Some(reply) = reply::parse(ctx, recv.bytes(len)) else {
         ctx.force_disconnect(CloseReason::BadPulledReply);
         return;
     };
@@ -85,15 +83,7 @@ pub(super) fn start(
 #[cold]
 fn refuse(ep: &Endpoint<ClientEp>, rpc: Claimed<RdmaXprt>, done: Done, recv: RecvBuf<()>) {
     ep.context().send_done(ep, done);
-    complete::fence(ep, rpc, recv, Completion::Refused(Refusal::Fail));
-}
-
-/// Parses a Reply again: the message was moved since [`super::reply`] parsed it.
-fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
-    match inbound::from_server(bytes, ctx.extensions()) {
-        Ok(FromServer::Reply(reply)) => Some(reply),
-        _ => None,
-    }
+    complete::fence_rare(ep, rpc, recv, Completion::Refused(Refusal::Fail));
 }
 
 /// The length of an exposed Reply; `None` if it does not fit the memory of the RPC, or that is
@@ -140,5 +130,5 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: W
     stats.pulled.add(1);
     stats.pulled_bytes.add(u64::from(length));
     ctx.send_done(worker, done);
-    complete::fence(worker, rpc, recv, Completion::Read(length));
+    complete::fence_rare(worker, rpc, recv, Completion::Read(length));
 }

@@ -28,7 +28,8 @@ use crate::{
         ChunkLists,
         Header,
         Malformed,
-        RdmaError, //
+        RdmaError,
+        WriteChunk, //
     }, //
 };
 
@@ -66,21 +67,21 @@ pub(super) fn lens(buf: &XdrBuf) -> [u32; 3] {
 }
 
 /// The segments of the Write list and of the Reply chunk that a Reply returns.
-#[inline]
+#[inline(always)]
 pub(super) fn returned(chunks: &ChunkLists<'_>) {
     if xprtrdma_decode_seg::enabled() {
-        for segment in chunks
-            .writes
-            .chunks()
-            .chain(chunks.reply)
-            .flat_map(|chunk| chunk.segments())
-        {
-            trace!(xprtrdma_decode_seg(
-                segment.handle,
-                segment.length,
-                segment.offset
-            ));
-        }
+        decoded(chunks.writes.chunks().chain(chunks.reply));
+    }
+}
+
+#[cold]
+fn decoded<'a>(chunks: impl Iterator<Item = WriteChunk<'a>>) {
+    for segment in chunks.flat_map(|chunk| chunk.segments()) {
+        trace!(xprtrdma_decode_seg(
+            segment.handle,
+            segment.length,
+            segment.offset
+        ));
     }
 }
 

@@ -90,8 +90,9 @@ pub enum CallPlan {
     PositionZero,
 }
 
-/// The chunk that a Call offers for its Reply.
+/// The chunk that a Call offers for its Reply. A word: padding would be copied byte by byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum ReplyPlan {
     /// No chunk: the largest possible Reply fits inline.
     Inline,

@@ -117,18 +117,18 @@ where
     let by_write = match writes.next() {
         None => 0,
         Some(chunk) if chunk.is_empty() => 0,
-        Some(chunk) => bytes_written(&chunk, offered.write)?,
+        Some(chunk) => bytes_written(chunk, offered.write)?,
     };
     if writes.next().is_some() {
         return Err(Mismatch);
     }
-    let in_reply_chunk = match &message.chunks.reply {
+    let in_reply_chunk = match message.chunks.reply {
         None => 0,
         Some(chunk) => bytes_written(chunk, offered.reply)?,
     };
     if !message.chunks.reads.is_empty() {
         return match (message.payload, in_reply_chunk) {
-            (None, 0) => exposed(&message.chunks.reads)
+            (None, 0) => exposed(message.chunks.reads)
                 .map(|length| ReplyLocation::Exposed { length, by_write }),
             _ => Err(Mismatch),
         };
@@ -146,7 +146,7 @@ where
 ///
 /// [`Mismatch`] if `returned` is not the chunk `offered`, filled in array order.
 #[inline]
-fn bytes_written<I>(returned: &WriteChunk<'_>, offered: I) -> Result<u32, Mismatch>
+fn bytes_written<I>(returned: WriteChunk<'_>, offered: I) -> Result<u32, Mismatch>
 where
     I: IntoIterator<Item = Segment>,
 {
@@ -179,7 +179,7 @@ where
 /// # Errors
 ///
 /// [`Mismatch`] if it is not.
-fn exposed(reads: &ReadList<'_>) -> Result<u32, Mismatch> {
+fn exposed(reads: ReadList<'_>) -> Result<u32, Mismatch> {
     let mut sum: u32 = 0;
     for read in reads.segments() {
         if read.position != 0 {

@@ -50,7 +50,7 @@ impl Placement {
     /// The placement of a Reply that is inline as a whole: it fills head, pages and tail in turn.
     ///
     /// Bytes that exceed `room` are cut off.
-    #[inline]
+    #[inline(always)]
     pub fn inline(payload: usize, room: &XdrLens) -> Self {
         let payload = whole_words(u32::try_from(payload).unwrap_or(u32::MAX));
         let head = payload.min(room.head);
@@ -81,7 +81,7 @@ impl Placement {
     /// tail follows. The roundup of the item is not sent (RFC 8166 Section 3.4.6.2). To make room
     /// for it in the tail, the copied range begins as many bytes earlier. The XDR decoder ignores
     /// the content of the roundup.
-    #[inline]
+    #[inline(always)]
     pub fn with_write_chunk(payload: usize, by_write: u32, room: &XdrLens) -> Self {
         if by_write == 0 {
             return Self::inline(payload, room);

@@ -100,6 +100,11 @@ impl<T: Types> Pinned<T> {
         unsafe { ReplyRoom::from_raw(&raw mut (*self.rqst().raw()).rq_rcv_buf) }
     }
 
+    /// The XID of the RPC.
+    pub(crate) fn xid(&self) -> u32 {
+        self.rqst().xid()
+    }
+
     /// The waiting task, for traces.
     pub(crate) fn task(&self) -> Task {
         self.rqst().trace_task()
@@ -306,7 +311,7 @@ unsafe impl<T: Types> ExposedOn for Abandoned<'_, T> {
 impl<T: Types> Fenced<Fencing<T>> {
     /// Completes the RPC with a Reply of which at least a part is in `reply`. Returns an older
     /// message that the slot held, and the number of bytes copied.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(self, reply: T::Reply, scatter: &Scatter) -> (Option<T::Reply>, usize) {
         let bytes = reply.bytes();
         let payload = bytes.get(scatter.payload..).unwrap_or(&[]);

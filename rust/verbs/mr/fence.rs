@@ -75,13 +75,14 @@ impl<C: EndpointOps> Endpoint<C> {
 
 impl<W> Locked<'_, MrList<Registered, W>> {
     /// Takes out the MR that the peer has invalidated; `false` if it is not one of these.
+    #[inline]
     pub(crate) fn take_invalidated<C: EndpointOps>(
         self,
         ep: &Endpoint<C>,
         invalidated: Invalidated,
     ) -> bool {
         // SAFETY: Takes out only an MR that is invalid.
-        unsafe { self.into_mut() }.take_invalidated(ep, &invalidated)
+        unsafe { self.into_mut() }.take_invalidated(ep, invalidated)
     }
 }
 

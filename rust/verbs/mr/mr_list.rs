@@ -226,16 +226,12 @@ impl<S: State, W> MrList<S, W> {
         &self,
         skip: Option<u32>,
     ) -> impl Iterator<Item = Exposed> + Clone + '_ {
-        let mut mrs = match skip {
+        let mrs = match skip {
             Some(_) => self.chain.iter(),
             None => MrCursor(None),
         };
-        for _ in 0..skip.unwrap_or(0) {
-            if mrs.next().is_none() {
-                break;
-            }
-        }
-        mrs.map(|mr| mr.own().exposed)
+        mrs.skip(skip.unwrap_or(0) as usize)
+            .map(|mr| mr.own().exposed)
     }
 
     /// The MRs as traces show them, in order.
@@ -356,7 +352,7 @@ impl<W> MrList<Registered, W> {
     pub(super) fn take_invalidated<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
-        invalidated: &Invalidated,
+        invalidated: Invalidated,
     ) -> bool {
         let handle = invalidated.handle();
         match self.pd() {
