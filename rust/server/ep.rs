@@ -220,7 +220,7 @@ impl ServerEp {
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
         while let Some(sent) = finished.pop() {
-            self.sender.put(ep, sent.into_ctxt());
+            self.sender.put_sent(ep, sent);
         }
     }
 
@@ -228,7 +228,9 @@ impl ServerEp {
     /// SUNRPC gives the transport no thread.
     #[cold]
     pub(super) fn send_queue_has_room(&self) {
-        self.wake();
+        if let Some(xprt) = self.xprt() {
+            xprt.enqueue();
+        }
     }
 
     /// Has an nfsd thread release the pages of completed Sends, which were added to `finished`.
@@ -244,14 +246,6 @@ impl ServerEp {
         }
     }
 
-    /// Has SUNRPC wake an nfsd thread.
-    #[inline]
-    fn wake(&self) {
-        if let Some(xprt) = self.xprt() {
-            xprt.enqueue();
-        }
-    }
-
     /// Wakes an nfsd thread for work that was added to `incoming`. Does nothing, and returns
     /// `false`, until the connection is established: [`Self::set_established`] wakes a thread then.
     #[inline]
@@ -260,11 +254,14 @@ impl ServerEp {
         if !self.is_established() {
             return false;
         }
-        if let Some(xprt) = self.xprt() {
+        let xprt = self.xprt();
+        if let Some(xprt) = xprt {
             xprt.set_data();
         }
         drop(incoming);
-        self.wake();
+        if let Some(xprt) = xprt {
+            xprt.enqueue();
+        }
         true
     }
 }

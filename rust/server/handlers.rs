@@ -110,6 +110,7 @@ impl EndpointOps for ServerEp {
         }
     }
 
+    #[inline]
     fn received(worker: &RecvWorker<'_, Self>, mut buffer: Buffer, status: RecvStatus) {
         let ctx = worker.context();
         let posted = ctx.recv_queue.completed();
@@ -186,6 +187,7 @@ impl Responder for ServerEp {
         worker.context().close(status.into());
     }
 
+    #[inline]
     fn sent(worker: &SendWorker<'_, Self>, sent: Sent, status: WcStatus) {
         let ctx = worker.context();
         let counters = &ctx.counters.send;
@@ -199,7 +201,7 @@ impl Responder for ServerEp {
         }
         // While chains wait for the Send Queue, no thread comes to release pages.
         if sent.pages() <= FEW_PAGES || !ctx.send_backlog.is_empty() {
-            ctx.sender.put(worker, sent.into_ctxt());
+            ctx.sender.put_sent(worker, sent);
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for long.
             ctx.wake_to_release();

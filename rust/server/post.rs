@@ -74,7 +74,7 @@ pub(super) fn post(
 ) -> PostResult {
     let entries = ctxt.entries().max(conn.min_sq_entries);
     match reserve(&conn.ep, entries) {
-        Some(permit) => ctxt.post(&conn.ep, permit, len, invalidate).map_err(lost),
+        Some(permit) => post_reserved(&conn.ep, permit, ctxt, len, invalidate),
         None => {
             let chain = Chain::Send {
                 ctxt,
@@ -86,7 +86,19 @@ pub(super) fn post(
     }
 }
 
-/// The same for a Send whose Reply the client is to read.
+/// Posts a message for which entries of the Send Queue are reserved.
+#[inline(never)]
+fn post_reserved(
+    ep: &Endpoint<ServerEp>,
+    permit: Permit<'_>,
+    ctxt: SendCtxt,
+    len: usize,
+    invalidate: Option<u32>,
+) -> PostResult {
+    ctxt.post(ep, permit, len, invalidate).map_err(lost)
+}
+
+/// [`post`] for a Send whose Reply the client is to read.
 #[cold]
 pub(super) fn post_exposing(
     conn: &Connection,
@@ -214,7 +226,7 @@ fn post_next(ep: &Endpoint<ServerEp>, next: Next<'_>) -> bool {
             ctxt,
             len,
             invalidate,
-        } => ctxt.post(ep, permit, len, invalidate).map_err(lost),
+        } => post_reserved(ep, permit, ctxt, len, invalidate),
         Chain::Exposing {
             exposing,
             len,

@@ -84,7 +84,8 @@ impl SendCtxt {
 
     /// Prepares the chain of Writes and Send; returns its first work request. `None` if message or
     /// Writes are another endpoint's, or the permit is too small.
-    #[inline]
+    // Out of line, message and permit would be in memory.
+    #[inline(always)]
     fn prepare<C: Responder>(
         &mut self,
         ep: &Endpoint<C>,
@@ -137,7 +138,7 @@ impl SendCtxt {
     ///
     /// [`Self::prepare`] has returned the message's own chain for this endpoint and permit. What is
     /// in front of it is well formed, and stays in place until the queues are drained.
-    #[inline]
+    #[inline(always)]
     unsafe fn post_chain<C: Responder>(
         self,
         ep: &Endpoint<C>,

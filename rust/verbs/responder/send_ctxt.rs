@@ -94,6 +94,14 @@ impl Inner {
     /// Unmaps the gathered bytes.
     #[inline]
     fn unmap(&mut self) {
+        // Most messages have their payload copied to the buffer.
+        if self.sges.len() > 1 {
+            self.unmap_gathered();
+        }
+    }
+
+    #[inline(never)]
+    fn unmap_gathered(&mut self) {
         let dma = DmaMapper::new(self.buffer.pd());
         for sge in self.sges.get(1..).unwrap_or(&[]) {
             // SAFETY: Mapped for this domain (I1). The page is in `pages` (I3), and the message is
@@ -264,25 +272,23 @@ impl SendCtxt {
     }
 
     /// Drops the Writes and the gathered bytes, but keeps the pages. Writes for another endpoint
-    /// stay.
+    /// stay; the result is then `false`.
     #[inline]
-    pub(crate) fn unmap<C: RwOps>(&mut self, ep: &Endpoint<C>) {
+    pub(crate) fn unmap<C: RwOps>(&mut self, ep: &Endpoint<C>) -> bool {
         let inner = &mut *self.0;
-        inner.rw_chain.release(ep, ep.context().rw_ctxts());
         inner.unmap();
+        inner.rw_chain.release(ep, ep.context().rw_ctxts())
     }
 
     /// Empties the message: unmaps everything, and releases the pages. `false` if it has Writes for
     /// another endpoint, which keep the pages.
-    #[inline]
+    #[inline(always)]
     pub(super) fn clear<C: RwOps>(&mut self, ep: &Endpoint<C>) -> bool {
-        self.unmap(ep);
-        let inner = &mut *self.0;
-        if !inner.rw_chain.is_empty() {
-            return false;
+        let unmapped = self.unmap(ep);
+        if unmapped {
+            self.0.pages.release_and_trim();
         }
-        inner.pages.release_and_trim();
-        true
+        unmapped
     }
 }
 
@@ -306,12 +312,6 @@ impl Sent {
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.0.len()
-    }
-
-    /// The message, for [`ReplySender::put`](super::sender::ReplySender::put).
-    #[inline]
-    pub(crate) fn into_ctxt(self) -> SendCtxt {
-        self.0
     }
 }
 

@@ -198,8 +198,15 @@ impl<S: Send + 'static> ReplySender<S> {
     }
 
     /// Empties a message, and keeps it for another Reply.
-    #[inline]
-    pub(crate) fn put<C: RwOps>(&self, ep: &Endpoint<C>, mut ctxt: SendCtxt) {
+    #[inline(never)]
+    pub(crate) fn put<C: RwOps>(&self, ep: &Endpoint<C>, ctxt: SendCtxt) {
+        self.put_sent(ep, Sent(ctxt));
+    }
+
+    /// [`Self::put`] of a message whose Send has completed.
+    #[inline(always)]
+    pub(crate) fn put_sent<C: RwOps>(&self, ep: &Endpoint<C>, sent: Sent) {
+        let Sent(mut ctxt) = sent;
         if ctxt.clear(ep) {
             self.idle.put(ctxt);
         } else {
@@ -276,7 +283,7 @@ impl<S: Send + 'static> ReplySender<S> {
         let mut stranded = self.stranded.take_all();
         while let Some(sent) = stranded.pop() {
             if sent.0.is_of(ep) {
-                self.put(ep, sent.into_ctxt());
+                self.put_sent(ep, sent);
             } else {
                 // Perhaps still posted.
                 mem::forget(sent);

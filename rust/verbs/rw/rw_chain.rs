@@ -85,12 +85,6 @@ impl RwChain {
         }
     }
 
-    /// Returns whether there are no transfers.
-    #[inline]
-    pub(in crate::verbs) fn is_empty(&self) -> bool {
-        self.chain.is_empty()
-    }
-
     /// The number of Send Queue entries of the transfers.
     #[inline]
     pub(in crate::verbs) fn entries(&self) -> u32 {
