@@ -41,10 +41,9 @@ impl Runs {
         let Some(first) = bvecs.next() else {
             return Ok(0);
         };
-        let spare = self.0.spare_capacity_mut();
-        let room = spare.len();
-        let mut entries = spare.iter_mut();
+        let mut entries = self.0.spare_capacity_mut().iter_mut();
         let mut last = entries.next().ok_or(EINVAL)?.write(Run::new(&first));
+        let mut filled: usize = 1;
         let mut bytes = u64::from(first.len());
         let mut before = first;
         for bvec in bvecs {
@@ -56,10 +55,11 @@ impl Runs {
                 last.set_len(longer);
             } else {
                 last = entries.next().ok_or(EINVAL)?.write(Run::new(&bvec));
+                // NO-OVERFLOW: No more than there are entries.
+                filled = filled.wrapping_add(1);
             }
             before = bvec;
         }
-        let filled = room - entries.len();
         // SAFETY: So many entries of the spare capacity were written.
         unsafe { self.0.inc_len(filled) };
         u32::try_from(bytes).map_err(|_| EINVAL)

@@ -128,6 +128,9 @@ impl RwChain {
         span: Span,
         remote: Remote,
     ) -> Result {
+        if span.len == 0 {
+            return Err(EINVAL);
+        }
         let bvecs = pages.bvecs(span).ok_or(EINVAL)?;
         // SAFETY: The array has a reference to the pages, which stay in it by this function's
         // contract.
@@ -135,7 +138,7 @@ impl RwChain {
             let count = span.pages() as usize;
             self.add_bvecs(ep, pool, count, bvecs, remote, Gfp::Sleep)?
         };
-        if bytes > 0 && bytes == span.len {
+        if bytes == span.len {
             Ok(())
         } else {
             Err(EINVAL)
