@@ -173,7 +173,7 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
         _ if invalidated.is_some() => conn.ep.context().close(CloseReason::UnexpectedInvalidation),
         Ok(FromClient::Call(call)) => {
             let start = len - call.payload.map_or(0, <[u8]>::len);
-            traces::call(&conn.ep, serial, bytes, start, &call.chunks);
+            traces::call(&conn.ep, serial, bytes, start, call.chunks);
             return begin_call(conn, rqst, &call, ctxt, start..len);
         }
         Ok(FromClient::BackchannelReply(reply)) => {
@@ -224,7 +224,7 @@ fn begin_call(
         .begin(message.xid, inline.start, long, parts, chunks.outline());
     // `Call` has no room for more results, a Reply must return the chunks, and the service accepts
     // no longer Call.
-    if chunks.writes.chunks().nth(MAX_RESULTS).is_some()
+    if chunks.writes.has_more_than(MAX_RESULTS)
         || !can_return(chunks, conn.reply_limits.threshold)
         || inline.len() > conn.bounds.message as usize
     {

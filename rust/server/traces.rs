@@ -33,7 +33,8 @@ pub(super) fn call(
     serial: i32,
     bytes: &[u8],
     header: usize,
-    chunks: &ChunkLists<'_>,
+    // By value: the lists need not be in memory unless an event is enabled.
+    chunks: ChunkLists<'_>,
 ) {
     trace!(svcrdma_decode_rqst(
         ep.recv_cid(serial),
@@ -47,7 +48,7 @@ pub(super) fn call(
 
 /// The segments that a Call offers.
 #[cold]
-fn offered(cid: Cid, chunks: &ChunkLists<'_>) {
+fn offered(cid: Cid, chunks: ChunkLists<'_>) {
     for (number, read) in (0..).zip(chunks.reads.segments()) {
         let Segment {
             handle,

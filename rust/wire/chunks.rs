@@ -13,7 +13,10 @@ use core::slice::ChunksExact;
 
 use super::{
     error::BadList,
-    size::READ_SEGMENT,
+    size::{
+        self,
+        READ_SEGMENT, //
+    },
     ReadSegment,
     Reader,
     Segment,
@@ -33,6 +36,18 @@ fn present(reader: &mut Reader<'_>) -> Result<bool, BadList> {
         1 => Ok(true),
         _ => Err(BadList),
     }
+}
+
+/// The bytes of a list that begins at `start`, without the final discriminator, which `reader` has
+/// just read.
+#[inline]
+fn whole_entries<'a>(start: &'a [u8], reader: &Reader<'_>) -> Result<&'a [u8], BadList> {
+    // NO-OVERFLOW: the reader has read from `start`, and at least the discriminator.
+    let len = start
+        .len()
+        .wrapping_sub(reader.remaining())
+        .wrapping_sub(WORD);
+    start.get(..len).ok_or(BadList)
 }
 
 /// The three lists of an RDMA_MSG or RDMA_NOMSG header.
@@ -147,8 +162,7 @@ impl<'a> ReadList<'a> {
             }
             reader.array::<{ Segment::LEN }>()?;
         }
-        let len = start.len() - reader.remaining() - WORD;
-        let bytes = start.get(..len).ok_or(BadList)?;
+        let bytes = whole_entries(start, reader)?;
         Ok(Self { bytes })
     }
 
@@ -209,8 +223,7 @@ impl<'a> WriteList<'a> {
         while present(reader)? {
             WriteChunk::decode(reader)?;
         }
-        let len = start.len() - reader.remaining() - WORD;
-        let bytes = start.get(..len).ok_or(BadList)?;
+        let bytes = whole_entries(start, reader)?;
         Ok(Self { bytes })
     }
 
@@ -220,10 +233,19 @@ impl<'a> WriteList<'a> {
         self.bytes.is_empty()
     }
 
+    /// Whether the list has more than `count` chunks.
+    #[inline]
+    pub fn has_more_than(&self, count: usize) -> bool {
+        // Most lists are too short for so many chunks, even if all of these were empty.
+        self.bytes.len() > count.saturating_mul(size::write_chunk(0))
+            && self.chunks().nth(count).is_some()
+    }
+
     /// Bytes in the encoded list, including the final discriminator.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
-        self.bytes.len() + WORD
+        // NO-OVERFLOW: the list is a part of a message.
+        self.bytes.len().wrapping_add(WORD)
     }
 
     /// The chunks in list order.
@@ -297,7 +319,8 @@ impl<'a> WriteChunk<'a> {
     /// Bytes in the encoded chunk, including the count.
     #[inline]
     pub const fn encoded_len(&self) -> usize {
-        self.bytes.len() + WORD
+        // NO-OVERFLOW: the chunk is a part of a message.
+        self.bytes.len().wrapping_add(WORD)
     }
 
     /// The segments in array order.

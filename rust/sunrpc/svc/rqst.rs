@@ -147,8 +147,9 @@ impl<C: Types> Receiving<'_, C> {
     /// [`Located::move_rest_into`](super::reply::Located).
     #[inline]
     pub(crate) fn note_reply_pages(&self, count: usize, pages: &mut CtxtPages) {
-        let slots = self.rqst.respages().get(1..).unwrap_or(&[]);
-        pages.note(slots.get(..count).unwrap_or(slots));
+        let slots = self.rqst.respages();
+        let end = count.saturating_add(1).min(slots.len());
+        pages.note(slots.get(1..end).unwrap_or(&[]));
     }
 
     /// Moves the first `count` Call pages to `pages`, or as many as there are and as `pages` has
@@ -293,10 +294,10 @@ impl<C: Types> Receiving<'_, C> {
         let Some(slots) = self.rqst.pages_mut().get_mut(first..) else {
             return Received(0);
         };
-        if page_len as usize > slots.len() * PAGE as usize {
+        if pages(page_len as usize) > slots.len() {
             return Received(0);
         }
-        let pages = slots.as_mut_ptr().cast();
+        let first_page = slots.as_mut_ptr().cast();
         if !self.rqst.end_call(count) {
             return Received(0);
         }
@@ -307,7 +308,7 @@ impl<C: Types> Receiving<'_, C> {
         let arg = unsafe { &mut (*raw).rq_arg };
         arg.head[0] = head;
         arg.tail[0] = tail;
-        arg.pages = pages;
+        arg.pages = first_page;
         arg.page_base = 0;
         arg.page_len = page_len;
         arg.buflen = len;
