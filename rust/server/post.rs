@@ -65,7 +65,7 @@ fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
 }
 
 /// Posts the first `len` bytes of `ctxt`. The Send invalidates the client's handle `invalidate`.
-#[inline]
+#[inline(always)]
 pub(super) fn post(
     conn: &Connection,
     ctxt: SendCtxt,

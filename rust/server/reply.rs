@@ -393,7 +393,7 @@ fn add_more_writes(
 }
 
 /// Adds the Writes of a result to its Write chunk.
-#[inline]
+#[inline(always)]
 fn add_result(
     conn: &Connection,
     ctxt: &mut SendCtxt,
@@ -436,7 +436,7 @@ fn fill_reply_chunk(
 }
 
 /// Writes the transport header, which names the `exposed` MRs; returns its length.
-#[inline]
+#[inline(always)]
 fn write_header(
     conn: &Connection,
     serial: i32,
@@ -498,13 +498,13 @@ fn remaining<'a>(plan: &'a Plan<'_>, body: &'a Body) -> impl Iterator<Item = Spa
 fn is_copied(plan: &Plan<'_>, body: &Body, ctxt: &SendCtxt) -> bool {
     plan.form() == Form::Inline
         && (plan.header().saturating_add(plan.left()) < PULL_UP
-            || sges(plan, body) > ctxt.sges_left())
+            || sges(plan, *body) > ctxt.sges_left())
 }
 
 /// The number of SGEs that gather the inline part.
 #[inline(never)]
-fn sges(plan: &Plan<'_>, body: &Body) -> usize {
-    remaining(plan, body).fold(0, |sum, span| sum.saturating_add(span.pages() as usize))
+fn sges(plan: &Plan<'_>, body: Body) -> usize {
+    remaining(plan, &body).fold(0, |sum, span| sum.saturating_add(span.pages() as usize))
 }
 
 /// Whether any result for the client's Write chunks lies in the first page.
@@ -512,11 +512,11 @@ fn sges(plan: &Plan<'_>, body: &Body) -> usize {
 fn is_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
     let is_in_first = |(_, payload): (_, Payload)| body.is_in_first(payload.offset, payload.length);
     plan.first_write().is_some_and(is_in_first)
-        || plan.has_more_chunks() && is_any_written_from_first(plan, body)
+        || plan.has_more_chunks() && is_any_written_from_first(plan, *body)
 }
 
 #[cold]
-fn is_any_written_from_first(plan: &Plan<'_>, body: &Body) -> bool {
+fn is_any_written_from_first(plan: &Plan<'_>, body: Body) -> bool {
     plan.writes()
         .any(|(_, payload)| body.is_in_first(payload.offset, payload.length))
 }

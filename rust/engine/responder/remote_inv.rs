@@ -6,9 +6,11 @@
 
 use crate::wire::{
     ChunkLists,
-    Segment,
-    WORD, //
+    Segment, //
 };
+
+/// The longest roundup.
+const ROUNDUP: u32 = 4;
 
 /// Chooses an rkey from the chunks of the Call that is answered.
 ///
@@ -26,27 +28,19 @@ pub fn handle_to_invalidate(chunks: &ChunkLists<'_>) -> Option<u32> {
     let write_chunks = chunks.writes.chunks().chain(chunks.reply);
     let written = write_chunks.flat_map(|chunk| chunk.segments());
     let read = || chunks.reads.segments().map(|read| read.segment);
-    largest(written.filter(not_a_pad))
-        .or_else(|| largest(read()))
-        .map(|segment| segment.handle)
+    largest(written, ROUNDUP).or_else(|| largest(read(), 0))
 }
 
-/// Whether the segment is longer than a roundup.
+/// The handle of the first of the largest segments, if these are longer than `least` bytes.
 #[inline]
-fn not_a_pad(segment: &Segment) -> bool {
-    usize::try_from(segment.length).is_ok_and(|len| len > WORD)
-}
-
-/// The first of the largest segments, unless all are empty.
-#[inline]
-fn largest<I: Iterator<Item = Segment>>(segments: I) -> Option<Segment> {
-    segments
-        .filter(|segment| !segment.is_empty())
-        .reduce(|best, next| {
-            if next.length > best.length {
-                next
-            } else {
-                best
-            }
-        })
+fn largest(segments: impl Iterator<Item = Segment>, least: u32) -> Option<u32> {
+    let none = Segment::new(0, least, 0);
+    let largest = segments.fold(none, |best, next| {
+        if next.length > best.length {
+            next
+        } else {
+            best
+        }
+    });
+    (largest.length > least).then_some(largest.handle)
 }

@@ -298,7 +298,8 @@ impl<'a> Plan<'a> {
     /// # Errors
     ///
     /// [`Overflow`] if the header does not fit `buf`.
-    #[inline]
+    // Out of line, the result would be in memory.
+    #[inline(always)]
     pub fn encode<I>(
         &self,
         xid: u32,
@@ -385,8 +386,9 @@ fn header_len(chunks: &ChunkLists<'_>) -> Option<u32> {
         Some(chunk) => chunk.encoded_len(),
         None => 0,
     };
-    let lists = chunks.writes.encoded_len().checked_add(reply)?;
-    u32::try_from(lists.checked_add(FIXED_LEN + 2 * WORD)?).ok()
+    // NO-OVERFLOW: the lists are parts of one message.
+    let lists = chunks.writes.encoded_len().wrapping_add(reply);
+    u32::try_from(lists.wrapping_add(FIXED_LEN + 2 * WORD)).ok()
 }
 
 /// Whether a header of `header` bytes and the Read segments of an exposed Reply fit the threshold.

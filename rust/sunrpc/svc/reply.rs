@@ -43,6 +43,8 @@ pub(crate) struct Reply<'a>(SvcRqst<'a>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     parts: [Span; 3],
+    /// Bytes of the pages in front that stay with the request.
+    ahead: u32,
 }
 
 impl Body {
@@ -61,20 +63,14 @@ impl Body {
             parts: self.parts.iter(),
             skip: offset,
             left: len,
+            ahead: self.ahead,
         }
     }
 
     /// Whether any of the `len` bytes from `offset` on are in the first page.
     #[inline]
     pub(crate) fn is_in_first(&self, offset: u32, len: u32) -> bool {
-        let end = offset.saturating_add(len);
-        let mut at: u32 = 0;
-        self.parts.iter().any(|part| {
-            let begin = at;
-            at = begin.saturating_add(part.len);
-            let skip = offset.saturating_sub(begin);
-            offset.max(begin) < end.min(at) && part.start.saturating_add(skip) < PAGE
-        })
+        self.spans(offset, len).any(|span| span.start < PAGE)
     }
 
     /// The end of the bytes in the first page.
@@ -89,15 +85,13 @@ impl Body {
             .min(PAGE)
     }
 
-    /// The same parts in the pages from the second one on. Parts in the first page get an offset
+    /// The same parts in the pages from the second one on. Spans in the first page get an offset
     /// that is not in any page.
     #[inline]
     fn without_first(self) -> Self {
         Self {
-            parts: self.parts.map(|part| Span {
-                start: part.start.checked_sub(PAGE).unwrap_or(u32::MAX),
-                ..part
-            }),
+            ahead: PAGE,
+            ..self
         }
     }
 }
@@ -109,6 +103,8 @@ pub(crate) struct Spans<'a> {
     skip: u32,
     /// Bytes that are left of the range.
     left: u32,
+    /// That of the [`Body`].
+    ahead: u32,
 }
 
 impl Iterator for Spans<'_> {
@@ -125,7 +121,10 @@ impl Iterator for Spans<'_> {
             let span = part.part(self.skip, self.left);
             self.skip = 0;
             self.left -= span.len;
-            return Some(span);
+            return Some(Span {
+                start: span.start.checked_sub(self.ahead).unwrap_or(u32::MAX),
+                ..span
+            });
         }
         None
     }
@@ -174,38 +173,44 @@ impl<'a> Reply<'a> {
     #[inline]
     pub(crate) fn locate(self) -> Result<Located<'a>> {
         let mut rqst = self.0;
-        let slots = rqst.respages().len();
-        let mut count = next_page(&rqst).min(slots);
-        let pages = locate_pages(&rqst)?;
+        let (slots, reply) = (rqst.respages(), rqst.reply());
+        let counted = next_page(&rqst, slots).min(slots.len());
+        let pages = locate_pages(&rqst, slots)?;
         let end = pages.start.saturating_add(pages.len).div_ceil(PAGE) as usize;
-        if end > count && end <= slots {
-            // What nfsd reads with direct I/O for NFSv4 begins at any offset of its first page, and
-            // may end in one page more than nfsd counts. The request has that page, too. SUNRPC
-            // replaces the pages that are gone before `rq_next_page`.
-            count = end;
-            rqst.set_next_page(count);
-        }
-        let head = locate(&rqst, &rqst.reply().head[0], count)?;
-        let tail = locate(&rqst, &rqst.reply().tail[0], count)?;
+        // What nfsd reads with direct I/O for NFSv4 begins at any offset of its first page, and may
+        // end in one page more than nfsd counts. The request has that page, too.
+        let count = if end <= slots.len() {
+            counted.max(end)
+        } else {
+            counted
+        };
+        let slots = slots.get(..count).unwrap_or(slots);
+        let head = locate(&reply.head[0], slots)?;
+        let tail = locate(&reply.tail[0], slots)?;
         if count == 0 {
             return Err(EINVAL);
+        }
+        if count > counted {
+            // SUNRPC replaces the pages that are gone before `rq_next_page`.
+            rqst.set_next_page(count);
         }
         // INVARIANT: I1: by I1 of `self`. I2: all parts were found in the first `count` slots.
         Ok(Located {
             rqst,
             body: Body {
                 parts: [head, pages, tail],
+                ahead: 0,
             },
             count,
         })
     }
 }
 
-/// The index of `rq_next_page` in the slots for Reply pages.
+/// The index of `rq_next_page` in `slots`, those for Reply pages.
 #[inline]
-fn next_page(rqst: &SvcRqst<'_>) -> usize {
+fn next_page(rqst: &SvcRqst<'_>, slots: &[PageSlot]) -> usize {
     let next = read_once!(rqst.0, rq_next_page);
-    let bytes = next.addr().wrapping_sub(rqst.respages().as_ptr().addr());
+    let bytes = next.addr().wrapping_sub(slots.as_ptr().addr());
     bytes / size_of::<PageSlot>()
 }
 
@@ -246,21 +251,8 @@ impl Located<'_> {
         if offset.checked_add(len).is_some_and(|end| end <= head.len) {
             read_slots(self.slots(), head.part(offset, len), target)
         } else {
-            self.read_parts(offset, len, target)
+            read_parts(self.slots(), self.body, offset, len, target)
         }
-    }
-
-    #[inline(never)]
-    fn read_parts(&self, offset: u32, len: u32, mut target: &mut [u8]) -> bool {
-        let mut left = len;
-        for span in self.body.spans(offset, len) {
-            if !read_slots(self.slots(), span, target) {
-                return false;
-            }
-            target = target.get_mut(span.len as usize..).unwrap_or_default();
-            left -= span.len;
-        }
-        left == 0
     }
 
     /// Moves the pages of the Reply to `pages`, which is empty. Returns where the parts are in it.
@@ -347,15 +339,35 @@ impl Located<'_> {
     }
 }
 
-/// Where the page part of the Reply is in the slots. The caller checks that it ends in them.
+/// Copies the `len` bytes from `offset` on of `body`, which is in the pages of `slots`, to the
+/// start of `target`; `false` if either is too short.
+#[inline(never)]
+fn read_parts(
+    slots: &[PageSlot],
+    body: Body,
+    offset: u32,
+    len: u32,
+    mut target: &mut [u8],
+) -> bool {
+    let mut left = len;
+    for span in body.spans(offset, len) {
+        if !read_slots(slots, span, target) {
+            return false;
+        }
+        target = target.get_mut(span.len as usize..).unwrap_or_default();
+        left -= span.len;
+    }
+    left == 0
+}
+
+/// Where the page part of the Reply is in `slots`. The caller checks that it ends in them.
 #[inline]
-fn locate_pages(rqst: &SvcRqst<'_>) -> Result<Span> {
-    let res = rqst.reply();
-    let (first, base, len) = (res.pages, res.page_base, res.page_len);
+fn locate_pages(rqst: &SvcRqst<'_>, slots: &[PageSlot]) -> Result<Span> {
+    let reply = rqst.reply();
+    let (first, base, len) = (reply.pages, reply.page_base, reply.page_len);
     if len == 0 {
         return Ok(Span::default());
     }
-    let slots = rqst.respages();
     let ahead = first.addr().wrapping_sub(slots.as_ptr().addr()) / size_of::<PageSlot>();
     let index = if ahead < slots.len() {
         ahead
@@ -376,14 +388,12 @@ fn locate_pages(rqst: &SvcRqst<'_>) -> Result<Span> {
     })
 }
 
-/// Where a linear part of the Reply is in the first `count` slots.
+/// Where a linear part of the Reply is in `slots`.
 #[inline]
-fn locate(rqst: &SvcRqst<'_>, part: &bindings::kvec, count: usize) -> Result<Span> {
+fn locate(part: &bindings::kvec, slots: &[PageSlot]) -> Result<Span> {
     if part.iov_len == 0 {
         return Ok(Span::default());
     }
-    let slots = rqst.respages();
-    let slots = slots.get(..count).unwrap_or(slots);
     let start = match slots.first().and_then(|first| offset_in(first, part)) {
         Some(offset) => offset,
         None => locate_in_any(slots, part).ok_or(EINVAL)?,
