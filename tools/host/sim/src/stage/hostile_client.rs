@@ -174,9 +174,7 @@ impl HostileClient {
         let mut call = Sent::new(Rpc::any(xid, self.payload), self.next.get());
         let mut message = compose(&mut call, qp, agreement, hostile::number());
         let mut segments = self.segments.borrow_mut();
-        for part in [&mut call.reads, &mut call.writes, &mut call.reply] {
-            segments.extend(&*part);
-        }
+        segments.extend(call.segments());
         if segments.len() > 200 {
             segments.drain(..100);
         }

@@ -9,7 +9,10 @@ use kernel::sched::{self, below};
 use super::rpc::Rpc;
 use crate::bindings::fabric_peer as queue;
 use crate::engine::agreement::Agreement;
-use crate::wire::{HeaderWriter, ReadSegment, Segment, WriteChunk};
+use crate::wire::{ChunkLists, HeaderWriter, ReadSegment, Segment, WriteChunk};
+
+/// What is in a Write chunk that is not used.
+const UNUSED: u8 = 0xcc;
 
 /// A Call that was sent.
 pub(super) struct Sent {
@@ -17,6 +20,8 @@ pub(super) struct Sent {
     pub(super) attempt: u32,
     pub(super) reads: Vec<Segment>,
     pub(super) writes: Vec<Segment>,
+    /// A second Write chunk, for which the service has no result.
+    pub(super) unused: Vec<Segment>,
     pub(super) reply: Vec<Segment>,
 }
 
@@ -27,8 +32,15 @@ impl Sent {
             attempt,
             reads: Vec::new(),
             writes: Vec::new(),
+            unused: Vec::new(),
             reply: Vec::new(),
         }
+    }
+
+    /// All memory that the Call offers.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> + Clone {
+        let chunks = [&self.reads, &self.writes, &self.unused, &self.reply];
+        chunks.into_iter().flatten()
     }
 }
 
@@ -51,9 +63,26 @@ pub(super) fn content(offered: &[Segment], returned: &WriteChunk<'_>) -> Vec<u8>
 }
 
 /// Fails the run if a Reply is not what the Call asks for.
-pub(super) fn check(call: &Sent, payload: Vec<u8>, writes: Option<WriteChunk<'_>>) {
+pub(super) fn check(call: &Sent, payload: Vec<u8>, chunks: &ChunkLists<'_>) {
     let item = call.rpc.reply_item();
-    let written = writes.map_or(Vec::new(), |chunk| content(&call.writes, &chunk));
+    let mut writes = chunks.writes.chunks();
+    let written = writes
+        .next()
+        .map_or(Vec::new(), |chunk| content(&call.writes, &chunk));
+    let unused = writes
+        .next()
+        .map_or(Vec::new(), |chunk| content(&call.unused, &chunk));
+    let touched = |segment: &Segment| {
+        queue::peer_content(segment.handle)
+            .iter()
+            .any(|b| *b != UNUSED)
+    };
+    if !unused.is_empty() || call.unused.iter().any(touched) {
+        sched::fail("a Write chunk without a result is used");
+    }
+    if writes.next().is_some() {
+        sched::fail("the Reply has more Write chunks than the Call");
+    }
     let mut reply = payload;
     if !written.is_empty() {
         if call.rpc.is_protected() {
@@ -108,9 +137,12 @@ pub(super) fn compose(call: &mut Sent, qp: u32, agreement: &Agreement, credits: 
         let room = vec![0xee; item + [0, 0, 3, 500][below(4)]];
         call.writes = register(qp, &room, true);
         left -= item.next_multiple_of(4);
+        if below(4) == 0 {
+            call.unused = register(qp, &[UNUSED; 500], true);
+        }
     }
-    // The longest header has four segments in each list.
-    if left + 200 > receive || below(6) == 0 {
+    // The longest header has four segments in each chunk.
+    if left + 300 > receive || below(6) == 0 {
         let room = vec![0xdd; reply.max(left) + [0, 8, 400][below(3)]];
         call.reply = register(qp, &room, true);
     }
@@ -119,7 +151,7 @@ pub(super) fn compose(call: &mut Sent, qp: u32, agreement: &Agreement, credits: 
     let (mut position, mut inline, mut long): (u32, Range<usize>, bool) = (0, 0..0, false);
     let mut rest: Range<usize> = 0..0;
     let reduced = bytes.len() - item.len().next_multiple_of(4);
-    let chunk_room = 300;
+    let chunk_room = 400;
     if bytes.len() + chunk_room <= send && below(5) != 0 {
         inline = 0..bytes.len();
     } else if !item.is_empty() && reduced + chunk_room <= send && below(3) != 0 {
@@ -145,6 +177,9 @@ pub(super) fn compose(call: &mut Sent, qp: u32, agreement: &Agreement, credits: 
         let mut writes = header.no_more_reads()?;
         if !call.writes.is_empty() {
             writes.write_chunk(call.writes.iter().copied())?;
+        }
+        if !call.unused.is_empty() {
+            writes.write_chunk(call.unused.iter().copied())?;
         }
         let end = writes.no_more_writes()?;
         if call.reply.is_empty() {

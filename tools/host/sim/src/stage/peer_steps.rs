@@ -55,8 +55,7 @@ impl Peer {
         *granted = header.credits.min(self.manners.get().credits);
         let executed = self.nfsd.executed(header.xid, call.attempt);
         if let Some(rkey) = invalidated {
-            let handles = call.reads.iter().chain(&call.writes).chain(&call.reply);
-            if !agreement.remote_invalidation || !handles.clone().any(|s| s.handle == rkey) {
+            if !agreement.remote_invalidation || !call.segments().any(|s| s.handle == rkey) {
                 sched::fail(format_args!(
                     "rkey {rkey:#x} is invalidated, which is not the Call's"
                 ));
@@ -71,8 +70,7 @@ impl Peer {
                 self.refused.set(self.refused.get() + 1);
             }
             Body::Msg { chunks, payload } => {
-                let writes = chunks.writes.chunks().next();
-                check(&call, payload.to_vec(), writes);
+                check(&call, payload.to_vec(), &chunks);
                 if executed != 1 {
                     sched::fail(format_args!("a Reply to a Call executed {executed} times"));
                 }
@@ -83,14 +81,14 @@ impl Peer {
                     sched::fail("an RDMA_NOMSG without a Reply chunk");
                 };
                 let payload = content(&call.reply, &reply);
-                check(&call, payload, chunks.writes.chunks().next());
+                check(&call, payload, &chunks);
                 self.replies.set(self.replies.get() + 1);
             }
             Body::Done => sched::fail("a server sends RDMA_DONE"),
         }
         let qp = *qp;
         // The Call is over: whatever the server still does to its memory is denied.
-        for segment in call.reads.iter().chain(&call.writes).chain(&call.reply) {
+        for segment in call.segments() {
             queue::peer_free(segment.handle);
         }
         fabric::fabric(|f| queue::peer_receives(f, qp, 1));
