@@ -198,15 +198,6 @@ fn match_reply(
     Ok((rpc, completion))
 }
 
-/// Parses a Reply again, for functions that are not inlined.
-#[inline(never)]
-pub(super) fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
-    match inbound::from_server(bytes, ctx.extensions()) {
-        Ok(FromServer::Reply(reply)) => Some(reply),
-        _ => None,
-    }
-}
-
 /// A Reply that is not inline, or does not match `rpc`.
 #[inline(never)]
 fn not_inline(
@@ -216,7 +207,7 @@ fn not_inline(
     invalidated: Option<Invalidated>,
 ) -> Outcome {
     let ctx = worker.context();
-    let Some(reply) = parse(ctx, bytes) else {
+    let Some(reply) = reply_read::parse(ctx, bytes) else {
         return Outcome::Nothing;
     };
     let location = rpc.inflight().locate(rpc.exposed(), &reply);

@@ -10,7 +10,11 @@
 
 use crate::{
     engine::{
-        inbound::RpcMsg,
+        inbound::{
+            self,
+            FromServer,
+            RpcMsg, //
+        },
         requester::{
             call::ReplyPlan,
             match_reply::ReplyLocation, //
@@ -39,7 +43,6 @@ use super::{
     },
     ep::ClientEp,
     limits::MAX_SEGMENTS,
-    reply,
     shared::RdmaXprt,
     tunables, //
 };
@@ -55,7 +58,7 @@ pub(super) fn start(
 ) {
     let ctx = ep.context();
     // The message was moved since it was parsed.
-    let Some(reply) = reply::parse(ctx, recv.bytes(len)) else {
+    let Some(reply) = parse(ctx, recv.bytes(len)) else {
         ctx.force_disconnect(CloseReason::BadPulledReply);
         return;
     };
@@ -84,6 +87,15 @@ pub(super) fn start(
 fn refuse(ep: &Endpoint<ClientEp>, rpc: Claimed<RdmaXprt>, done: Done, recv: RecvBuf<()>) {
     ep.context().send_done(ep, done);
     complete::fence_rare(ep, rpc, recv, Completion::Refused(Refusal::Fail));
+}
+
+/// Parses a Reply again, for functions that are not inlined.
+#[inline(never)]
+pub(super) fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
+    match inbound::from_server(bytes, ctx.extensions()) {
+        Ok(FromServer::Reply(reply)) => Some(reply),
+        _ => None,
+    }
 }
 
 /// The length of an exposed Reply; `None` if it does not fit the memory of the RPC, or that is
