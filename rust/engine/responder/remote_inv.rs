@@ -9,7 +9,7 @@ use crate::wire::{
     Segment, //
 };
 
-/// The longest roundup.
+/// No roundup is longer, in bytes.
 const ROUNDUP: u32 = 4;
 
 /// Chooses an rkey from the chunks of the Call that is answered.
