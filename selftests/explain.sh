@@ -56,7 +56,7 @@ agreed() {
 	local told
 
 	nfs_mount 4.2 rdma
-	told=$(nfsrdma explain "$MNT") || fail "it finds a fault: $told"
+	told=$(nfsrdma explain "$MNT") || connection_lost fail "it finds a fault: $told"
 	for words in "NFSv4.2 over rdma" "connection [0-9]* to $SERVER4:$BED_PORT: connected" \
 		"Calls may be outstanding" "neither encrypted"; do
 		grep -q -- "$words" <<<"$told" || fail "no \"$words\": $told"

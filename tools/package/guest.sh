@@ -107,11 +107,28 @@ mount_works() {
 	loaded rust
 }
 
+# rxe_timeouts: prints how often rxe has retransmitted after a timeout.
+rxe_timeouts() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err; }
+
+# In a slow guest, timeouts of rxe may end a connection (Documentation/contributing.rst). Then nfsrdma
+# rightly finds a fault, and the mount is made again.
 commands_of_the_document_show_the_connection() {
-	nfs_server_up /export && nfs_mount /export /mnt vers=4.2 || fail "mount failed"
+	local told before attempt
+
+	nfs_server_up /export || fail "the server does not start"
 	trap 'umount /mnt && nfs_server_down' EXIT
-	show_the_connection /mnt
-	nfsrdma explain /mnt || fail "nfsrdma finds a fault"
+	for attempt in 1 2 3; do
+		before=$(rxe_timeouts)
+		nfs_mount /export /mnt vers=4.2 || fail "mount failed"
+		show_the_connection /mnt
+		! told=$(nfsrdma explain /mnt) || break
+		echo "$told"
+		[ "$attempt" -lt 3 ] && [ "$(rxe_timeouts)" != "$before" ] ||
+			fail "nfsrdma finds a fault: $(grep -m 1 '!!' <<<"$told")"
+		echo "rxe had timeouts: mounting again"
+		umount /mnt
+	done
+	echo "$told"
 	nfsrdma status | grep ' /mnt .* 1 of 1 ' || fail "$(nfsrdma status)"
 }
 
