@@ -8,8 +8,10 @@
 //! memory. The kernel crate has no counterpart.
 
 use core::{
+    cell::Cell,
     marker::PhantomData,
-    ptr::NonNull, //
+    ptr::NonNull,
+    slice, //
 };
 
 use kernel::page::PAGE_SIZE;
@@ -116,10 +118,83 @@ impl<'a> BVec<'a> {
         (Self { len, ..self }, rest)
     }
 
+    /// Returns whether the run ends with its page.
+    #[inline]
+    pub(crate) fn ends_page(&self) -> bool {
+        self.offset + self.len == PAGE
+    }
+
     /// Returns whether a device that sees memory page by page has no gap between this run and
     /// `next`: this run ends with its page, and `next` starts with one.
     #[inline]
     pub(crate) fn adjoins(&self, next: &Self) -> bool {
-        self.offset + self.len == PAGE && next.offset == 0
+        self.ends_page() && next.offset == 0
+    }
+}
+
+/// Memory, page by page.
+pub(crate) trait BVecs<'a>: Iterator<Item = BVec<'a>> {
+    /// Takes up to `most` whole pages off the front. A loop over whole pages is shorter than one
+    /// over runs of any offset and length. An implementation may return none.
+    #[inline]
+    fn whole_pages(&mut self, most: usize) -> &[WholePage<'a>] {
+        let _ = most;
+        &[]
+    }
+}
+
+// Parts of a message. Few are long.
+impl<'a, A, B> BVecs<'a> for core::iter::Chain<A, B> where Self: Iterator<Item = BVec<'a>> {}
+impl<'a, F: FnMut() -> Option<BVec<'a>>> BVecs<'a> for core::iter::FromFn<F> {}
+impl<'a, I, U: IntoIterator, F> BVecs<'a> for core::iter::FlatMap<I, U, F> where
+    Self: Iterator<Item = BVec<'a>>
+{
+}
+
+/// An entry of an array of C, for a whole page. A `Cell`, because the thread that reads it may also
+/// write to the array.
+///
+/// # Invariants
+///
+/// - I1: The entry is null, or a page as I1 of [`BVec`] says, for `'a`.
+#[repr(transparent)]
+pub(crate) struct WholePage<'a>(Cell<*mut page>, PhantomData<BVec<'a>>);
+
+impl<'a> WholePage<'a> {
+    /// The pages of `count` entries.
+    ///
+    /// # Safety
+    ///
+    /// `entries` is not null. There are so many of them, to which no other thread writes during
+    /// `'s`. Each is null, or a page that stays allocated as I1 of [`BVec`] says, for `'a`.
+    #[inline]
+    pub(crate) unsafe fn slice<'s>(entries: *const *mut page, count: usize) -> &'s [Self] {
+        // INVARIANT: I1: by this function's contract.
+        // SAFETY: By this function's contract. `WholePage` is transparent.
+        unsafe { slice::from_raw_parts(entries.cast(), count) }
+    }
+
+    /// The same pages, with another lifetime.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::slice`], for `'b`.
+    #[inline]
+    pub(crate) unsafe fn with_lifetime<'s, 'b>(pages: &'s [Self]) -> &'s [WholePage<'b>] {
+        // INVARIANT: I1: by this function's contract.
+        // SAFETY: The lifetime does not change the layout.
+        unsafe { slice::from_raw_parts(pages.as_ptr().cast(), pages.len()) }
+    }
+
+    /// The page; `None` if the entry has none.
+    #[inline]
+    pub(crate) fn bvec(&self) -> Option<BVec<'a>> {
+        // INVARIANT: I1: that of this type. I2: a whole page.
+        Some(BVec {
+            page: NonNull::new(self.0.get())?,
+            offset: 0,
+            len: PAGE,
+            _description: PhantomData,
+        })
     }
 }

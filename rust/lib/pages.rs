@@ -18,6 +18,8 @@ use kernel::prelude::*;
 
 use super::bvec::{
     BVec,
+    BVecs,
+    WholePage,
     PAGE, //
 };
 use crate::bindings::{
@@ -340,7 +342,7 @@ impl PageArray {
 
     /// The runs of `span`, one for each page. Returns `None` if it exceeds the array.
     #[inline]
-    pub(crate) fn bvecs(&self, span: Span) -> Option<BVecs<'_>> {
+    pub(crate) fn bvecs(&self, span: Span) -> Option<SpanBVecs<'_>> {
         let pages = self.pages.get((span.start / PAGE) as usize..)?;
         let offset = span.start % PAGE;
         // NO-OVERFLOW: The sum of two `u32`, in a `usize`.
@@ -348,7 +350,7 @@ impl PageArray {
             return None;
         }
         // INVARIANT: I1: checked above.
-        Some(BVecs {
+        Some(SpanBVecs {
             pages,
             offset,
             len: span.len,
@@ -458,13 +460,13 @@ impl PageSink<'_> {
 /// # Invariants
 ///
 /// - I1: `offset < PAGE`, and `pages` have at least `len` bytes from `offset` on.
-pub(crate) struct BVecs<'a> {
+pub(crate) struct SpanBVecs<'a> {
     pages: &'a [NonNull<page>],
     offset: u32,
     len: u32,
 }
 
-impl<'a> Iterator for BVecs<'a> {
+impl<'a> Iterator for SpanBVecs<'a> {
     type Item = BVec<'a>;
 
     #[inline]
@@ -480,5 +482,25 @@ impl<'a> Iterator for BVecs<'a> {
         self.offset = 0;
         self.len -= bvec.len();
         Some(bvec)
+    }
+}
+
+impl<'a> BVecs<'a> for SpanBVecs<'a> {
+    #[inline]
+    fn whole_pages(&mut self, most: usize) -> &[WholePage<'a>] {
+        if self.offset != 0 {
+            return &[];
+        }
+        let whole = most.min((self.len / PAGE) as usize);
+        let Some((now, rest)) = self.pages.split_at_checked(whole) else {
+            return &[];
+        };
+        // INVARIANT: I1: without the pages that are taken, and their bytes.
+        self.pages = rest;
+        // NO-OVERFLOW: No more pages than `len` has.
+        self.len -= whole as u32 * PAGE;
+        // SAFETY: `NonNull<page>` has the layout of a pointer. The array, which is borrowed, owns a
+        // reference to each page.
+        unsafe { WholePage::slice(now.as_ptr().cast(), now.len()) }
     }
 }

@@ -23,6 +23,8 @@ use crate::{
     },
     lib::bvec::{
         BVec,
+        BVecs,
+        WholePage,
         PAGE, //
     }, //
 };
@@ -350,5 +352,27 @@ impl<'a> Iterator for PageBVecs<'a> {
         self.offset = 0;
         self.left -= bvec.len();
         Some(bvec)
+    }
+}
+
+impl<'a> BVecs<'a> for LinearBVecs<'a> {}
+
+impl<'a> BVecs<'a> for PageBVecs<'a> {
+    #[inline]
+    fn whole_pages(&mut self, most: usize) -> &[WholePage<'a>] {
+        if self.offset != 0 {
+            return &[];
+        }
+        let whole = most.min((self.left / PAGE) as usize);
+        if whole == 0 {
+            return &[];
+        }
+        let now = self.next;
+        self.next = now.wrapping_add(whole);
+        // NO-OVERFLOW: No more pages than `left` has.
+        self.left -= whole as u32 * PAGE;
+        // SAFETY: By I3 of `XdrBuf` there are so many entries, since their bytes are left. The
+        // pages stay as long as the message.
+        unsafe { WholePage::slice(now, whole) }
     }
 }

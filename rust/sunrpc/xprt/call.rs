@@ -7,7 +7,11 @@ use core::marker::PhantomData;
 use crate::{
     bindings,
     lib::{
-        bvec::BVec,
+        bvec::{
+            BVec,
+            BVecs,
+            WholePage, //
+        },
         fence::Keep, //
     },
     sunrpc::{
@@ -123,13 +127,13 @@ impl<'a, T: Types> Call<'a, T> {
 
     /// The pages of the message, to be exposed.
     #[inline]
-    pub(crate) fn message_pages(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
+    pub(crate) fn message_pages(&self) -> impl BVecs<'a> + '_ {
         self.own(self.message().pages())
     }
 
     /// The whole message, to be exposed.
     #[inline]
-    pub(crate) fn whole_message(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
+    pub(crate) fn whole_message(&self) -> impl BVecs<'a> + '_ {
         let message = self.message();
         let front = Iterator::chain(message.head(), message.pages());
         self.own(Iterator::chain(front, message.tail()))
@@ -137,16 +141,13 @@ impl<'a, T: Types> Call<'a, T> {
 
     /// The pages of the buffer for the Reply, to be exposed.
     #[inline]
-    pub(crate) fn room_pages(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
+    pub(crate) fn room_pages(&self) -> impl BVecs<'a> + '_ {
         self.own(self.room().pages())
     }
 
     /// The same, followed by the first `roundup` bytes of the tail.
     #[cold]
-    pub(crate) fn room_pages_and_roundup(
-        &self,
-        roundup: u32,
-    ) -> impl Iterator<Item = BVec<'a>> + '_ {
+    pub(crate) fn room_pages_and_roundup(&self, roundup: u32) -> impl BVecs<'a> + '_ {
         let room = self.room();
         // They are in one word, so in one page.
         let tail = room.tail().take(1).map(move |bvec| bvec.split(roundup).0);
@@ -155,7 +156,7 @@ impl<'a, T: Types> Call<'a, T> {
 
     /// The whole buffer for the Reply, to be exposed.
     #[inline]
-    pub(crate) fn whole_room(&self) -> impl Iterator<Item = BVec<'a>> + '_ {
+    pub(crate) fn whole_room(&self) -> impl BVecs<'a> + '_ {
         let room = self.room();
         let front = Iterator::chain(room.head(), room.pages());
         self.own(Iterator::chain(front, room.tail()))
@@ -163,12 +164,12 @@ impl<'a, T: Types> Call<'a, T> {
 
     /// `bvecs` are those of this Call's message, or of the buffer for its Reply.
     #[inline]
-    fn own<'s>(
-        &self,
-        bvecs: impl Iterator<Item = BVec<'s>> + 's,
-    ) -> impl Iterator<Item = BVec<'a>> + 's {
-        // SAFETY: By I1 SUNRPC keeps both throughout `'a`.
-        bvecs.map(|bvec| unsafe { bvec.with_lifetime() })
+    fn own<'s, I: BVecs<'s>>(&self, bvecs: I) -> OwnBVecs<'s, 'a, I> {
+        // INVARIANT: I1: By I1 SUNRPC keeps both throughout `'a`.
+        OwnBVecs {
+            bvecs,
+            _lifetimes: PhantomData,
+        }
     }
 
     /// Lets a Reply match the Call as soon as it is posted. `inflight` is noted until then.
@@ -178,6 +179,36 @@ impl<'a, T: Types> Call<'a, T> {
             call: self,
             inflight,
         }
+    }
+}
+
+/// Memory of a Call.
+///
+/// # Invariants
+///
+/// - I1: The pages stay throughout `'a`.
+struct OwnBVecs<'s, 'a, I> {
+    bvecs: I,
+    _lifetimes: PhantomData<(BVec<'s>, BVec<'a>)>,
+}
+
+impl<'s, 'a, I: BVecs<'s>> Iterator for OwnBVecs<'s, 'a, I> {
+    type Item = BVec<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<BVec<'a>> {
+        // SAFETY: By I1.
+        self.bvecs
+            .next()
+            .map(|bvec| unsafe { bvec.with_lifetime() })
+    }
+}
+
+impl<'s, 'a, I: BVecs<'s>> BVecs<'a> for OwnBVecs<'s, 'a, I> {
+    #[inline]
+    fn whole_pages(&mut self, most: usize) -> &[WholePage<'a>] {
+        // SAFETY: By I1.
+        unsafe { WholePage::with_lifetime(self.bvecs.whole_pages(most)) }
     }
 }
 

@@ -10,7 +10,10 @@ use kernel::{
 };
 
 use crate::lib::{
-    bvec::BVec,
+    bvec::{
+        BVec,
+        BVecs, //
+    },
     llist::Chain, //
 };
 
@@ -72,11 +75,10 @@ impl<W> MrMapper<W> {
     #[inline]
     pub(crate) fn map<'m>(
         &mut self,
-        bvecs: impl IntoIterator<Item = BVec<'m>>,
+        mut bvecs: impl BVecs<'m>,
         access: Access,
         mrs: &mut MrList<Mapped<'m>, W>,
     ) -> Result<u32, MapError> {
-        let mut bvecs = bvecs.into_iter();
         let Some(first) = bvecs.next() else {
             return Ok(0);
         };
@@ -92,7 +94,7 @@ impl<W> MrMapper<W> {
     fn map_more<'m>(
         &mut self,
         first: BVec<'m>,
-        mut bvecs: impl Iterator<Item = BVec<'m>>,
+        mut bvecs: impl BVecs<'m>,
         access: Access,
         mrs: &mut MrList<Mapped<'m>, W>,
     ) -> Result<u32, MapError> {

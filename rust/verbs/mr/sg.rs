@@ -16,7 +16,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::bvec::BVec,
+    lib::bvec::{
+        BVec,
+        BVecs, //
+    },
     verbs::device::{
         dma_buf::Direction,
         pd::Pd, //
@@ -85,24 +88,21 @@ impl ScatterList {
     pub(super) fn fill<'p>(
         &mut self,
         first: BVec<'p>,
-        bvecs: &mut impl Iterator<Item = BVec<'p>>,
+        bvecs: &mut impl BVecs<'p>,
         gaps: bool,
     ) -> (usize, Option<BVec<'p>>) {
-        let mut count = 0;
-        let mut bvec = first;
-        for entry in self.entries.iter_mut() {
-            set_page(entry, &bvec);
-            count += 1;
-            let Some(next) = bvecs.next() else {
-                return (count, None);
-            };
-            let adjoins = bvec.adjoins(&next);
-            bvec = next;
-            if !gaps && !adjoins {
-                break;
+        let Some((entry, rest)) = self.entries.split_first_mut() else {
+            return (0, Some(first));
+        };
+        set_page(entry, &first);
+        match bvecs.next() {
+            Some(next) if gaps || first.adjoins(&next) => {
+                let (count, left) = fill(rest, next, bvecs, gaps);
+                // NO-OVERFLOW: There are so many entries.
+                (count.wrapping_add(1), left)
             }
+            left => (1, left),
         }
-        (count, Some(bvec))
     }
 
     /// Maps the first `count` entries; returns to how many runs of bus addresses, or `None` if they
@@ -199,6 +199,44 @@ fn set_page(entry: &mut bindings::scatterlist, bvec: &BVec<'_>) {
         length: bvec.len(),
         ..Default::default()
     };
+}
+
+/// [`ScatterList::fill`] for `entries`.
+#[inline]
+fn fill<'p>(
+    entries: &mut [bindings::scatterlist],
+    first: BVec<'p>,
+    bvecs: &mut impl BVecs<'p>,
+    gaps: bool,
+) -> (usize, Option<BVec<'p>>) {
+    let depth = entries.len();
+    let mut entries = entries.iter_mut();
+    let mut bvec = first;
+    let mut left = Some(first);
+    while let Some(entry) = entries.next() {
+        set_page(entry, &bvec);
+        if bvec.ends_page() {
+            // Each page ends where the next one starts, so there are no gaps.
+            for page in bvecs.whole_pages(entries.len()) {
+                let Some(page) = page.bvec() else {
+                    // NO-OVERFLOW: As below.
+                    return (depth.wrapping_sub(entries.len()), None);
+                };
+                let Some(entry) = entries.next() else {
+                    break;
+                };
+                set_page(entry, &page);
+                bvec = page;
+            }
+        }
+        left = bvecs.next();
+        match left {
+            Some(next) if gaps || bvec.adjoins(&next) => bvec = next,
+            _ => break,
+        }
+    }
+    // NO-OVERFLOW: No more are left than there were.
+    (depth.wrapping_sub(entries.len()), left)
 }
 
 #[inline]

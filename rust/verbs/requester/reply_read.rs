@@ -27,6 +27,7 @@ use crate::{
     lib::{
         bvec::{
             BVec,
+            BVecs,
             PAGE, //
         },
         gfp::Gfp,
@@ -349,7 +350,7 @@ struct Cutter<'p, I: Iterator<Item = BVec<'p>>> {
 
 impl<'p, I: Iterator<Item = BVec<'p>>> Cutter<'p, I> {
     /// Up to `most` of the next bytes, without a gap.
-    fn run(&mut self, most: u32) -> impl Iterator<Item = BVec<'p>> + use<'_, 'p, I> {
+    fn run(&mut self, most: u32) -> impl BVecs<'p> + use<'_, 'p, I> {
         let mut left = most;
         let mut before: Option<BVec<'p>> = None;
         core::iter::from_fn(move || {

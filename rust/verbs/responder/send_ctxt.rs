@@ -18,7 +18,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        bvec::BVec,
+        bvec::BVecs,
         llist::{
             ByList,
             Wrapper, //
@@ -245,10 +245,7 @@ impl SendCtxt {
 
     /// The bytes of the pages that make up `spans`; none of a span that is not within the pages.
     #[inline]
-    pub(super) fn bvecs<'s>(
-        &'s self,
-        spans: impl Iterator<Item = Span> + 's,
-    ) -> impl Iterator<Item = BVec<'s>> {
+    pub(super) fn bvecs<'s>(&'s self, spans: impl Iterator<Item = Span> + 's) -> impl BVecs<'s> {
         spans.flat_map(|span| self.0.pages.bvecs(span).into_iter().flatten())
     }
 

@@ -4,12 +4,18 @@
 //!
 //! C: svc_rdma_rw.c, svc_rdma_vec_to_bvec(), svc_rdma_pagelist_to_bvec()
 
+use core::mem::MaybeUninit;
+
 use kernel::{
     alloc::Flags,
     prelude::*, //
 };
 
-use crate::lib::bvec::BVec;
+use crate::lib::bvec::{
+    BVec,
+    BVecs,
+    PAGE, //
+};
 
 use super::run::Run;
 
@@ -32,7 +38,7 @@ impl Runs {
     pub(super) fn fill<'p>(
         &mut self,
         count: usize,
-        mut bvecs: impl Iterator<Item = BVec<'p>>,
+        mut bvecs: impl BVecs<'p>,
         max_run: u32,
         flags: Flags,
     ) -> Result<u32> {
@@ -41,28 +47,16 @@ impl Runs {
         let Some(first) = bvecs.next() else {
             return Ok(0);
         };
-        let mut entries = self.0.spare_capacity_mut().iter_mut();
-        let mut last = entries.next().ok_or(EINVAL)?.write(Run::new(&first));
-        let mut filled: usize = 1;
-        let mut bytes = u64::from(first.len());
-        let mut before = first;
-        for bvec in bvecs {
-            // NO-OVERFLOW: A `u32` for each run that memory holds.
-            bytes = bytes.wrapping_add(bvec.len().into());
-            // NO-OVERFLOW: A run has up to `max_run` bytes or one page.
-            let longer = last.len().wrapping_add(bvec.len());
-            if is_behind(&before, &bvec) && longer <= max_run {
-                last.set_len(longer);
-            } else {
-                last = entries.next().ok_or(EINVAL)?.write(Run::new(&bvec));
-                // NO-OVERFLOW: No more than there are entries.
-                filled = filled.wrapping_add(1);
-            }
-            before = bvec;
-        }
+        let room = self.0.spare_capacity_mut();
+        let (entry, rest) = room.split_first_mut().ok_or(EINVAL)?;
+        let run = entry.write(Run::new(&first));
+        let (more, bytes) = match bvecs.next() {
+            None => (0, 0),
+            Some(second) => fill_rest(run, rest, [first, second], bvecs, max_run)?,
+        };
         // SAFETY: So many entries of the spare capacity were written.
-        unsafe { self.0.inc_len(filled) };
-        u32::try_from(bytes).map_err(|_| EINVAL)
+        unsafe { self.0.inc_len(more.wrapping_add(1)) };
+        u32::try_from(bytes.wrapping_add(first.len().into())).map_err(|_| EINVAL)
     }
 
     /// The runs, for the RDMA core.
@@ -72,11 +66,59 @@ impl Runs {
     }
 }
 
-/// Whether the memory of `bvec` is right behind that of `before`.
+/// Writes the runs of the memory behind `before` to `room`, or makes `last`, the run of `before`,
+/// longer. The memory starts with `first`. Returns the number of runs that were written, and of
+/// bytes.
+///
+/// # Errors
+///
+/// `EINVAL` if `room` is too short.
 #[inline]
-fn is_behind(before: &BVec<'_>, bvec: &BVec<'_>) -> bool {
+fn fill_rest<'r, 'p>(
+    mut last: &'r mut Run,
+    room: &'r mut [MaybeUninit<Run>],
+    [mut before, first]: [BVec<'p>; 2],
+    mut bvecs: impl BVecs<'p>,
+    max_run: u32,
+) -> Result<(usize, u64)> {
+    let most = room.len();
+    let mut room = room.iter_mut();
+    let mut bytes: u64 = 0;
+    let mut next = Some(first);
+    while let Some(bvec) = next {
+        // NO-OVERFLOW: A `u32` for each run that memory holds.
+        bytes = bytes.wrapping_add(bvec.len().into());
+        // NO-OVERFLOW: A run has up to `max_run` bytes or one page.
+        let longer = last.len().wrapping_add(bvec.len());
+        if is_next_page(&before, &bvec) && before.adjoins(&bvec) && longer <= max_run {
+            last.set_len(longer);
+        } else {
+            last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));
+        }
+        before = bvec;
+        if before.ends_page() {
+            // The same for the pages between the first and the last.
+            for page in bvecs.whole_pages(usize::MAX) {
+                let bvec = page.bvec().ok_or(EINVAL)?;
+                bytes = bytes.wrapping_add(PAGE.into());
+                let longer = last.len().wrapping_add(PAGE);
+                if is_next_page(&before, &bvec) && longer <= max_run {
+                    last.set_len(longer);
+                } else {
+                    last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));
+                }
+                before = bvec;
+            }
+        }
+        next = bvecs.next();
+    }
+    // NO-OVERFLOW: No more are left than there were.
+    Ok((most.wrapping_sub(room.len()), bytes))
+}
+
+/// Whether the page of `bvec` is right behind that of `before` in memory.
+#[inline]
+fn is_next_page(before: &BVec<'_>, bvec: &BVec<'_>) -> bool {
     // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
-    cfg!(CONFIG_SPARSEMEM_VMEMMAP)
-        && before.page().wrapping_add(1) == bvec.page()
-        && before.adjoins(bvec)
+    cfg!(CONFIG_SPARSEMEM_VMEMMAP) && before.page().wrapping_add(1) == bvec.page()
 }

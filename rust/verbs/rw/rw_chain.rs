@@ -23,7 +23,7 @@ use kernel::prelude::*;
 use crate::{
     bindings,
     lib::{
-        bvec::BVec,
+        bvec::BVecs,
         gfp::Gfp,
         llist::Chain,
         llist_box::LlistBox,
@@ -165,7 +165,7 @@ impl RwChain {
         ep: &Endpoint<C>,
         pool: &RwCtxtPool,
         count: usize,
-        bvecs: impl Iterator<Item = BVec<'p>>,
+        bvecs: impl BVecs<'p>,
         remote: Remote,
         gfp: Gfp,
     ) -> Result<u32> {

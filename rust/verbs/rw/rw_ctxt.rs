@@ -27,7 +27,7 @@ use crate::{
     bindings,
     lib::{
         bvec::{
-            BVec,
+            BVecs,
             PAGE, //
         },
         gfp::Gfp,
@@ -167,7 +167,7 @@ impl RwCtxt {
         ep: &Endpoint<C>,
         direction: Direction,
         count: usize,
-        bvecs: impl Iterator<Item = BVec<'p>>,
+        bvecs: impl BVecs<'p>,
         remote: Remote,
         gfp: Gfp,
     ) -> Result<RwCost> {
