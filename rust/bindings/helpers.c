@@ -126,13 +126,14 @@ size_t rpcrdma_get_sole_pages(struct page *const *pages, size_t n,
 {
 	size_t i;
 
-	for (i = 0; i < n && pages[i]; i++) {
-		struct folio *folio = page_folio(pages[i]);
+	for (i = 0; i < n; i++) {
+		struct page *page = pages[i];
 
-		if (folio_ref_count(folio) != 1)
+		/* The count of a tail page is 0. */
+		if (!page || page_ref_count(page) != 1)
 			break;
-		folio_get(folio);
-		to[i] = pages[i];
+		page_ref_inc(page);
+		to[i] = page;
 	}
 	return i;
 }
