@@ -61,6 +61,10 @@ pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invali
 /// takes too long; returns the time of the next check.
 pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
     let exposed = &ep.context().exposed;
+    // Whoever exposes a Reply arms the timer afterwards.
+    if exposed.usage().0 == 0 {
+        return None;
+    }
     let now = XprtTimer::now();
     let grace = XprtTimer::jiffies(RELEASE_SECONDS);
     if exposed.is_overdue(now, grace) {
