@@ -46,9 +46,11 @@ def rows():
 
 
 # What else is counted: calls of these functions of the kernel, in the whole guest. rxe invalidates an
-# MR by the same function for a LOCAL_INV and for a Send with Invalidate.
+# MR by the same function for a LOCAL_INV and for a Send with Invalidate. It calls do_complete() once for
+# each work request of a Send Queue, whether signaled or not.
 EVENTS = {
     "doorbells": r"rxe_post_(send|recv)",
+    "work_requests": r"post_one_recv|do_complete",
     "completions": r"rxe_cq_post",
     "registrations": r"rxe_reg_fast_mr",
     "invalidations": r"rxe_invalidate_mr",
