@@ -140,6 +140,10 @@ pub(super) unsafe fn complete(rqst: *mut rpc_rqst) {
             } else if let Some(mut grant) = direction.strays.remove(&xid) {
                 grant.completed = Some(now);
                 direction.grants.push(grant);
+                // The Call is posted, and the device may have yet to send it.
+                if !direction.calls.contains_key(&xid) {
+                    direction.early.insert(xid, now);
+                }
             }
         }
     });
