@@ -61,7 +61,7 @@ pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invali
 /// takes too long; returns the time of the next check.
 pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
     let exposed = &ep.context().exposed;
-    // Whoever exposes a Reply arms the timer afterwards.
+    // A Reply is counted before the timer is armed for it.
     if exposed.usage().0 == 0 {
         return None;
     }

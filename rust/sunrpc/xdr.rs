@@ -371,7 +371,8 @@ impl<'a> BVecs<'a> for PageBVecs<'a> {
         self.next = now.wrapping_add(whole);
         // NO-OVERFLOW: No more pages than `left` has.
         self.left -= whole as u32 * PAGE;
-        // SAFETY: By I3 of `XdrBuf` there are so many entries, since their bytes are left. The
+        // SAFETY: By I3 of `XdrBuf` there are so many entries, since their bytes are left, and so
+        // the list is not null. Only the thread that has the message fills entries of the list. The
         // pages stay as long as the message.
         unsafe { WholePage::slice(now, whole) }
     }

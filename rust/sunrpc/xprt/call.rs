@@ -165,7 +165,7 @@ impl<'a, T: Types> Call<'a, T> {
     /// `bvecs` are those of this Call's message, or of the buffer for its Reply.
     #[inline]
     fn own<'s, I: BVecs<'s>>(&self, bvecs: I) -> OwnBVecs<'s, 'a, I> {
-        // INVARIANT: I1: By I1 SUNRPC keeps both throughout `'a`.
+        // INVARIANT: I1: SUNRPC keeps both throughout `'a` (I1 of `Call`).
         OwnBVecs {
             bvecs,
             _lifetimes: PhantomData,
@@ -182,7 +182,7 @@ impl<'a, T: Types> Call<'a, T> {
     }
 }
 
-/// Memory of a Call.
+/// Memory of a Call's message, or of the buffer for its Reply.
 ///
 /// # Invariants
 ///
