@@ -69,7 +69,7 @@ unsafe fn text<'a>(raw: *const c_char) -> &'a str {
         return "";
     }
     // SAFETY: By this function's contract.
-    unsafe { CStr::from_char_ptr(raw) }
+    unsafe { CStr::from_ptr(raw.cast()) }
         .to_str()
         .unwrap_or_default()
 }
