@@ -172,30 +172,22 @@ impl Queues {
         self.send_cq.id()
     }
 
-    /// Moves the QP to the error state, and returns when all completions have been handled.
+    /// Moves the QP to the error state, and returns when all completions of what was posted before
+    /// have been handled.
     ///
     /// The Receive Queue is drained first, because the handler of a Reply may still post to the
-    /// Send Queue. Each queue is drained twice, because a completion handler may have found the
-    /// endpoint open before the first marker was posted, and have posted behind that marker. This
-    /// handler had returned when the marker completed, since one worker handles all completions of
-    /// a CQ. The second marker is therefore behind all work requests. A handler on the send CQ may
-    /// have posted Receives in the same way, so the Receive Queue is drained once more.
+    /// Send Queue. When this returns, all completion handlers that ran before have returned: one
+    /// worker handles all completions of a CQ, that of the drain's marker among them.
     ///
     /// # Safety
     ///
-    /// The QP has not been destroyed. The endpoint was marked as closing, and only completion
-    /// handlers, which check that mark first, may post.
+    /// The QP has not been destroyed.
     pub(in crate::verbs) unsafe fn drain(&self) {
         let qp = self.qp.as_ptr();
         // SAFETY: The QP is valid by this function's contract.
         unsafe {
-            for _ in 0..2 {
-                bindings::ib_drain_rq(qp);
-            }
-            for _ in 0..2 {
-                bindings::ib_drain_sq(qp);
-            }
             bindings::ib_drain_rq(qp);
+            bindings::ib_drain_sq(qp);
         }
     }
 }

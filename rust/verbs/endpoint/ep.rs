@@ -34,7 +34,6 @@ use kernel::{
     sync::{
         atomic::ordering::{
             Acquire,
-            Relaxed,
             Release, //
         },
         Arc,
@@ -71,6 +70,7 @@ use crate::{
 
 use super::{
     bad_wr::BadWr,
+    closing::Closing,
     completion::handler,
     events,
     ops::EndpointOps,
@@ -98,7 +98,7 @@ pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
 pub(crate) struct Endpoint<C: EndpointOps> {
     opening: Atomic<bool>,
     open: SetOnce<Open>,
-    closing: Atomic<bool>,
+    closing: Closing,
     /// Held while registrations of exposed MRs are posted. An invalidation of one of them takes the
     /// lock before it reuses the MR, and so waits until that thread has left `ib_post_send()`.
     #[pin]
@@ -175,7 +175,7 @@ impl<C: EndpointOps> Endpoint<C> {
             try_pin_init!(Self {
                 opening: Atomic::new(false),
                 open: SetOnce::new(),
-                closing: Atomic::new(false),
+                closing: Closing::new(),
                 exposing <- new_spinlock!((), "Endpoint::exposing"),
                 held <- new_mutex!(KVec::new(), "Endpoint::held"),
                 context <- context,
@@ -284,27 +284,27 @@ impl<C: EndpointOps> Endpoint<C> {
         &self,
         batch: RecvBatch<C::RecvData>,
     ) -> Result<(), (Error, RecvBatch<C::RecvData>)> {
-        match self.postable() {
-            // SAFETY: The endpoint drains its QP before its domain ends. The handler passes
-            // completions to `RecvBuf::complete`, and finds this endpoint (I2).
-            Some(open) => unsafe {
-                let done = handler::<C, RecvBuf<C::RecvData>>();
-                batch.post(open.queues.qp(), open.queues.pd(), done)
-            },
-            None => Err((EINVAL, batch)),
-        }
+        let Some(open) = self.postable() else {
+            return Err((EINVAL, batch));
+        };
+        let done = handler::<C, RecvBuf<C::RecvData>>();
+        // SAFETY: The endpoint drains its QP before its domain ends. The handler passes completions
+        // to `RecvBuf::complete`, and finds this endpoint (I2).
+        let posted = unsafe { batch.post(open.queues.qp(), open.queues.pd(), done) };
+        self.closing.posted();
+        posted
     }
 
     /// Returns whether the endpoint is being dropped.
     pub(super) fn is_closing(&self) -> bool {
-        self.closing.load(Relaxed)
+        self.closing.has_begun()
     }
 
-    /// Returns the queues if work may be posted: they are open and not being drained. Nothing may
-    /// be posted behind the markers of the drain.
+    /// Returns the queues if work may be posted: they are open, and the endpoint is not
+    /// being closed. The caller calls [`Closing::posted`] after the post.
     #[inline]
     fn postable(&self) -> Option<&Open> {
-        self.open.as_ref().filter(|_| !self.closing.load(Relaxed))
+        self.open.as_ref().filter(|_| !self.closing.has_begun())
     }
 
     /// The QP, once open.
@@ -351,7 +351,9 @@ impl<C: EndpointOps> Endpoint<C> {
         let mut bad = ptr::null();
         // SAFETY: The QP is valid while the endpoint is open (I2). The chain is well formed and
         // stays in place by this function's contract.
-        match unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) } {
+        let ret = unsafe { bindings::rpcrdma_post_send(open.queues.qp(), first, &mut bad) };
+        self.closing.posted();
+        match ret {
             0 => Ok(()),
             // SAFETY: If the device names a work request, it has not posted the last one. The chain
             // is in place until that has completed.
@@ -412,15 +414,20 @@ impl<C: EndpointOps> Drop for EndpointBox<C> {
         // INVARIANT: I3: under the lock.
         unsafe {
             bindings::rdma_lock_handler(id);
-            this.closing.store(true, Relaxed);
+            this.closing.begin();
             bindings::rdma_unlock_handler(id);
         }
         this.disconnect();
         if let Some(open) = this.open.as_ref() {
             open.notifier.end();
-            // SAFETY: The owner of the endpoint is here, and the cm_id and the notifier are silent,
-            // so only completion handlers can post. `postable` stops these.
+            // SAFETY: The QP is destroyed below.
             unsafe { open.queues.drain() };
+            // The owner of the endpoint is here, and the cm_id and the notifier are silent, so only
+            // completion handlers could post. Those that found the endpoint open have returned.
+            if this.closing.has_overtaken() {
+                // SAFETY: As above.
+                unsafe { open.queues.drain() };
+            }
             C::drained(&Drained(this));
             // SAFETY: The QP is that of the cm_id (I2), and is drained.
             unsafe { bindings::rdma_destroy_qp(id) };

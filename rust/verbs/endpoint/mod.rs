@@ -6,6 +6,7 @@
 //! |---------------|--------------------------------------------------------------|
 //! | `ep`          | the endpoint: creation, posting, teardown                    |
 //! | `ops`         | the callbacks that the client and the server implement       |
+//! | `closing`     | finds what was posted behind the marker of a drain           |
 //! | `events`      | the handlers of CM, QP and Receive events, which call these  |
 //! | `completion`  | proofs of running in a CQ's worker                           |
 //! | `cm_id`       | requests of an endpoint to the connection manager            |
@@ -22,6 +23,7 @@
 //! `ep`, `ops`, `events` and `completion` import each other; all others form a stack.
 
 pub(super) mod bad_wr;
+mod closing;
 pub(super) mod cm_event;
 pub(super) mod cm_id;
 pub(super) mod completion;

@@ -2,8 +2,12 @@
 
 //! `rust/verbs/endpoint`, with a device that takes each chain.
 
+#[path = "../../../../../../rust/verbs/endpoint/closing.rs"]
+mod closing;
 #[path = "../../../../../../rust/verbs/endpoint/send_queue.rs"]
 pub(crate) mod send_queue;
+
+mod drain;
 
 mod bad_wr {
     #[allow(clippy::allow_attributes, dead_code, reason = "no chain is refused")]
