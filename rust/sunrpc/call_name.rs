@@ -68,8 +68,8 @@ unsafe fn text<'a>(raw: *const c_char) -> &'a str {
     if raw.is_null() {
         return "";
     }
+    #[allow(clippy::disallowed_methods, reason = "6.18 lacks from_char_ptr()")]
     // SAFETY: By this function's contract.
-    unsafe { CStr::from_ptr(raw.cast()) }
-        .to_str()
-        .unwrap_or_default()
+    let text = unsafe { CStr::from_ptr(raw.cast()) };
+    text.to_str().unwrap_or_default()
 }
