@@ -12,6 +12,7 @@
 //! | `xdr`        | `xdr_buf`: a message in head, pages and tail             |                    |
 //! | `xprt_ref`   | an `rpc_xprt`, and its locks                             | any context        |
 //! | `xprt_base`  | creates and frees an `rpc_xprt`                          | `setup`, `destroy` |
+//! | `send_lock`  | its send lock, while a task waits for the Reply          | a task             |
 //! | `c_ref`      | references to structures of C                            | any context        |
 //! | `addr`       | its address as text                                      |                    |
 //! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
@@ -32,6 +33,7 @@ mod error;
 mod locked_rqst;
 mod module_ref;
 mod rpc_rqst;
+mod send_lock;
 pub(crate) mod svc;
 mod time;
 pub(crate) mod xdr;

@@ -24,6 +24,7 @@ use crate::{
             Releasing,
             Transmission, //
         },
+        send_lock,
         xprt_base,
         xprt_ref::XprtRef, //
     }, //
@@ -51,7 +52,7 @@ impl<C: Connection> BackchannelOps<C> {
         alloc_slot: Some(bindings::xprt_alloc_slot),
         free_slot: Some(bindings::xprt_free_slot),
         release_request: Some(release_request),
-        wait_for_reply_request: Some(bindings::xprt_wait_for_reply_request_def),
+        wait_for_reply_request: Some(send_lock::wait_for_reply),
         connect: Some(connect),
         buf_alloc: Some(buf_alloc),
         buf_free: Some(buf_free),

@@ -26,7 +26,8 @@ use crate::{
     sunrpc::{
         c_ref::read_once,
         locked_rqst::QueuedRqst,
-        rpc_rqst::RqstRef, //
+        rpc_rqst::RqstRef,
+        send_lock, //
     }, //
 };
 
@@ -64,7 +65,7 @@ pub(super) unsafe extern "C" fn wait_for_reply_request<T: Types>(task: *mut bind
     // SAFETY: By this function's contract, which is that of the functions called. SUNRPC owns the
     // slot of a refused Call, and this runs on its behalf.
     let (rqst, refusal) = unsafe {
-        bindings::xprt_wait_for_reply_request_def(task);
+        send_lock::wait_for_reply(task);
         let rqst = RqstRef::of_task(task);
         let refusal = Slot::<T>::of(rqst).slot_state.take_refusal();
         (QueuedRqst::new(rqst), refusal)

@@ -174,6 +174,8 @@ impl Client {
                     return true;
                 }
                 if is_transmitted(task) {
+                    // rpc_task_handle_transmitted
+                    xprt_lock::release_write(xprt, task);
                     break;
                 }
                 match -try_transmit(xprt, task) {
@@ -194,6 +196,10 @@ impl Client {
                     errno => return self.failed(call, errno),
                 }
                 sleep_if_queued(task);
+                // call_transmit_status
+                if is_transmitted(task) {
+                    break;
+                }
                 if let Some(errno) = clock.check(task) {
                     return self.failed(call, errno);
                 }
@@ -205,6 +211,9 @@ impl Client {
                 if (*task).tk_runstate & 1 << RPC_TASK_NEED_RECV != 0 {
                     let wait = (*(*xprt).ops).wait_for_reply_request.expect("an operation");
                     wait(task);
+                    if (*xprt).snd_task == task {
+                        sched::fail("a task waits for its Reply with the send lock");
+                    }
                     if needs_retransmit(task) {
                         let status = Some(-(ENOTCONN as c_int));
                         wait_queue::wake_task(&raw mut (*xprt).pending, task, status);

@@ -102,12 +102,26 @@ pub(super) unsafe fn is_transmitted(task: *mut rpc_task) -> bool {
     unsafe { (*task).tk_runstate & 1 << RPC_TASK_NEED_XMIT == 0 }
 }
 
+/// Other contexts run for a while, now and then.
+unsafe fn lose_processor(task: *mut rpc_task) {
+    if sched::one_in(16) {
+        let later = sched::now() + sched::below(400_000) as u64;
+        while unsafe { (*task).killed } == 0 && sched::wait_until(rpc_tasks::delay_key(task), later)
+        {
+        }
+    }
+}
+
 /// `xprt_prepare_transmit()`.
 pub(crate) unsafe fn prepare_transmit(xprt: *mut rpc_xprt, task: *mut rpc_task) -> bool {
     unsafe {
+        // While the task has no processor, the holder of the lock may send the request, and then
+        // pass the lock to this task.
+        lose_processor(task);
         if lock_write(xprt, task) {
             return true;
         }
+        lose_processor(task);
         if is_transmitted(task) {
             // The holder of the lock has transmitted the request meanwhile.
             wake_task(&raw mut (*xprt).sending, task, Some(0));
