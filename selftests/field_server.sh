@@ -164,6 +164,7 @@ server_copies() {
 	shift 2
 
 	need_local_bed
+	[[ $(uname -r) != 6.18.* ]] || skip "nfsd of Linux 6.18 leaks the files of a copy, with either module"
 	nfs_mount 4.2 rdma
 	work_dir copies
 	head -c "${mib}M" /dev/urandom >"$WORK_ON_SERVER/source"
