@@ -2,6 +2,7 @@
 
 //! Each play, with a hundred seeds.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 const SEEDS: &str = "100";
@@ -87,6 +88,26 @@ fn same_seed_same_story() {
     let first = run();
     assert!(first.contains(" steps="), "{first}");
     assert_eq!(first, run());
+}
+
+/// A run is the same in any process: what devices map does not depend on what the process has
+/// allocated before, such as its arguments.
+#[test]
+fn process_does_not_change_the_run() {
+    let run = |seed: u64, length| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rpcrdma-sim"))
+            .arg0("x".repeat(length))
+            .args(["both_ends_talk", &seed.to_string(), "quiet"])
+            .output()
+            .expect("the program can be run");
+        let text = String::from_utf8_lossy(&output.stdout);
+        // The last number is the time that it took.
+        let seen = text.trim().rsplit_once(' ').map(|(seen, _)| seen);
+        seen.expect("a line of numbers").to_owned()
+    };
+    for seed in 0..40 {
+        assert_eq!(run(seed, 1), run(seed, 300), "seed {seed}");
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl<T> Arc<T> {
         // SAFETY: The memory is for a `T`, and is not moved. On failure it is freed as such.
         unsafe {
             if let Err(error) = init.__pinned_init((*memory.as_ptr()).data.as_mut_ptr()) {
-                free(memory.cast(), size_of::<Inner<T>>());
+                memory::free(memory.cast(), size_of::<Inner<T>>());
                 return Err(error.into());
             }
         }
@@ -83,16 +83,6 @@ impl<T> Arc<T> {
         // SAFETY: By this function's contract.
         let inner = unsafe { crate::container_of!(raw.cast_mut(), Inner<T>, data) };
         Self(NonNull::new(inner).expect("a value"), PhantomData)
-    }
-}
-
-/// # Safety
-///
-/// `memory` was allocated for a value of this size, which has been dropped.
-unsafe fn free(memory: NonNull<u8>, size: usize) {
-    if let Some(layout) = memory::forget(memory.as_ptr().addr(), size) {
-        // SAFETY: By this function's contract.
-        unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
     }
 }
 
@@ -135,7 +125,7 @@ impl<T: ?Sized> Drop for Arc<T> {
             unsafe {
                 let size = size_of_val(&*inner);
                 core::ptr::drop_in_place(&raw mut (*inner).data);
-                free(self.0.cast(), size);
+                memory::free(self.0.cast(), size);
             }
         }
     }

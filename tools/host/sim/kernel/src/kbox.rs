@@ -69,7 +69,7 @@ impl<T> KBox<T> {
         // SAFETY: The value is moved once: the box is not dropped.
         unsafe {
             let value = this.0.read();
-            free(this.0.cast(), size_of::<T>());
+            memory::free(this.0.cast(), size_of::<T>());
             value
         }
     }
@@ -98,16 +98,6 @@ impl<T> KBox<T> {
             init.__pinned_init(memory.0.as_ptr().cast())?;
             Ok(Pin::new_unchecked(KBox::assume_init(memory)))
         }
-    }
-}
-
-/// # Safety
-///
-/// `memory` was allocated for a value of this size, which has been dropped or moved.
-unsafe fn free(memory: NonNull<u8>, size: usize) {
-    if let Some(layout) = memory::forget(memory.as_ptr().addr(), size) {
-        // SAFETY: By this function's contract.
-        unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
     }
 }
 
@@ -149,7 +139,7 @@ impl<T: ?Sized> Drop for KBox<T> {
         // SAFETY: The box owns value and memory.
         unsafe {
             core::ptr::drop_in_place(self.0.as_ptr());
-            free(self.0.cast(), size);
+            memory::free(self.0.cast(), size);
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `lockdep`     | the order of locks, and what may not sleep             |
 //! | `alloc_flags` | how to allocate, and how that fails                    |
 //! | `error`       | error codes                                            |
+//! | `heap`        | memory whose addresses depend on the run alone         |
 //! | `memory`      | allocations: their failure, their end, their number    |
 //! | `kbox`        | `KBox`                                                 |
 //! | `kvec`        | `KVec`                                                 |
@@ -50,6 +51,7 @@ mod arc;
 pub mod atomic;
 pub mod chance;
 pub mod error;
+mod heap;
 mod kbox;
 mod kvec;
 pub mod lockdep;

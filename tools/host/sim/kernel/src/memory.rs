@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use crate::alloc_flags::{AllocError, Flags};
+use crate::heap;
 use crate::lockdep;
 use crate::sched;
 
@@ -95,9 +96,9 @@ pub fn alloc(layout: Layout, flags: Flags, what: &'static str) -> Result<NonNull
     if fails(flags, what) {
         return Err(AllocError);
     }
-    // SAFETY: The size is not zero.
-    let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-    let memory = NonNull::new(memory).ok_or(AllocError)?;
+    let memory = heap::take(layout);
+    // SAFETY: The memory has this size, and nobody else uses it.
+    unsafe { memory.write_bytes(0, layout.size()) };
     note(memory.as_ptr().addr(), layout, what);
     Ok(memory)
 }
@@ -108,12 +109,24 @@ pub fn alloc(layout: Layout, flags: Flags, what: &'static str) -> Result<NonNull
 ///
 /// Null, or the start of such an allocation, which is not used any more.
 pub unsafe fn kfree(memory: *mut u8) {
-    if memory.is_null() {
-        return;
+    if let Some(memory) = NonNull::new(memory) {
+        // SAFETY: By this function's contract.
+        unsafe { free(memory, usize::MAX) };
     }
-    if let Some(layout) = forget(memory.addr(), usize::MAX) {
-        // SAFETY: By this function's contract, with the layout that it was allocated with.
-        unsafe { std::alloc::dealloc(memory, layout) };
+}
+
+/// Frees what any allocator of this crate has allocated.
+///
+/// # Safety
+///
+/// `memory` is the start of such an allocation, which is not used any more. `size` is 0 if it has
+/// no bytes.
+pub(crate) unsafe fn free(memory: NonNull<u8>, size: usize) {
+    if let Some(layout) = forget(memory.as_ptr().addr(), size) {
+        if !heap::put(memory, layout) {
+            // SAFETY: The memory of a vector, with the layout that it was allocated with.
+            unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
+        }
     }
 }
 
@@ -135,6 +148,13 @@ pub fn allocation_of(addr: usize) -> Option<(usize, usize)> {
         let end = start + one.layout.size();
         (addr < end).then_some((*start, end))
     })
+}
+
+/// Begins a run.
+pub(crate) fn begin() {
+    if LIVE.with_borrow(BTreeMap::is_empty) {
+        heap::reset();
+    }
 }
 
 /// Forgets all allocations, after a run that has failed.

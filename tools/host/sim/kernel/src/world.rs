@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use corosensei::{stack::DefaultStack, Coroutine, Yielder};
 
-use crate::chance;
+use crate::{chance, memory};
 
 /// The first value of `jiffies`, as in the kernel: 32 bits wrap around after five minutes.
 const INITIAL_JIFFIES: u64 = (1 << 32) - 300_000;
@@ -108,6 +108,7 @@ pub(super) fn world<R>(f: impl FnOnce(&mut World) -> R) -> R {
 
 /// Begins a run. Contexts of the last run have ended.
 pub fn begin(config: &Config) {
+    memory::begin();
     world(|w| {
         assert!(w.failed.is_none(), "a run has failed before");
         w.sources.clear();
