@@ -33,6 +33,10 @@ log_expected() {
 	# the transport lock.
 	echo 'nfs4_schedule_state_manager: kthread_run: -4'
 	echo 'nfs: RPC call returned error 512'
+	# rxe of 7.1: if a QP is drained just after it has received a message, rxe stores the message
+	# in each Receive that is left. The last one is the marker of the drain, without a buffer.
+	[[ $(uname -r) != 7.1.* ]] ||
+		echo 'rxe_[cs]: qp#[0-9]+ do_complete: non-flush error status = 2'
 	# Out-of-tree modules.
 	echo '(rpcrdma|check_rq_head|delay_fn|limit_device|fail_[a-z_]+|spoil_wr): loading out-of-tree'
 	echo 'rpcrdma: module verification failed'
