@@ -3,10 +3,10 @@
 //! The send lock of a transport, while a task waits for its Reply.
 //!
 //! SUNRPC lets the holder of the lock send the Calls of other tasks, too. If that happens while
-//! such a task joins the queue for the lock, SUNRPC may pass it the lock although it has nothing to
-//! send any more. It would keep the lock until its Reply arrives. Until then no other Call is sent,
-//! and the transport is not closed, since closing takes the lock. If the connection is lost, no
-//! Reply arrives. The task wakes at its next timeout, and then releases the lock.
+//! such a task joins the queue for the lock, SUNRPC may pass the lock to this task, which has
+//! nothing to send any more. The task would keep the lock until its Reply arrives. Until then no
+//! other Call is sent, and a lost connection is not closed, since closing takes the lock: SUNRPC
+//! wakes the holder then, but only if the holder sleeps already.
 
 use crate::bindings;
 

@@ -97,7 +97,7 @@ pub fn alloc(layout: Layout, flags: Flags, what: &'static str) -> Result<NonNull
         return Err(AllocError);
     }
     let memory = heap::take(layout);
-    // SAFETY: The memory has this size, and nobody else uses it.
+    // SAFETY: The memory has this size, and belongs to no other allocation.
     unsafe { memory.write_bytes(0, layout.size()) };
     note(memory.as_ptr().addr(), layout, what);
     Ok(memory)
