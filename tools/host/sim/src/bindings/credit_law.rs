@@ -2,7 +2,8 @@
 
 //! Two laws that each message shows (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1). No end has more
 //! Calls outstanding than the other has granted, in either direction. A server that grants credits
-//! has a Receive for each of them, posted or taken by a Call that it has not answered.
+//! has a Receive for each of them, posted or taken by a Call that it has not answered. A client that
+//! sends without credits takes Receives from its own: for such clients only the first law holds.
 //!
 //! A Call counts from the time when SUNRPC gives it a credit. The grant at that time is that of the
 //! last Reply that SUNRPC has, or of a later one that the module has and may have handled in part.
@@ -222,6 +223,9 @@ fn call(from: u32, xid: u32, side: Option<Side>) {
 
 /// A server's Reply grants credits to the client that has the queue pair `to`.
 fn granted(f: &Fabric, from: u32, to: u32, header: &Header<'_>) {
+    if f.qps.get(&to).is_none_or(|client| !client.honest) {
+        return;
+    }
     let posted = f.qps.get(&from).map_or(0, |qp| qp.recv.len());
     let taken = LAW.with_borrow(|law| {
         let calls = law.directions.get(&to).map(|direction| &direction.calls);
