@@ -2,8 +2,8 @@
 
 //! Two laws that each message shows (RFC 8166 Section 3.3.1, RFC 8167 Section 4.1). No end has more
 //! Calls outstanding than the other has granted, in either direction. A server that grants credits
-//! has a Receive for each of them, posted or taken by a Call that it has not answered. A client that
-//! sends without credits takes Receives from its own: for such clients only the first law holds.
+//! has a Receive for each of them, posted or taken by a Call that it has not answered. A client
+//! that sends without credits takes the Receives of its own: such a client is owed nothing.
 //!
 //! A Call counts from the time when SUNRPC gives it a credit. The grant at that time is that of the
 //! last Reply that SUNRPC has, or of a later one that the module has and may have handled in part.
