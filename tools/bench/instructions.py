@@ -9,11 +9,14 @@
                                         taken
   instructions.py steps DIRECTORY       the same with the instructions of the RPC layers by tools/bench/steps
   instructions.py functions DIRECTORY   a row for each function of one row, by the difference
+  instructions.py split DIRECTORY       the RPC layers by step, and then by file of this module's source,
+                                        or by function, with columns for each row
   instructions.py floor DIRECTORY       a row for each row of --rows, of raw verbs alone
 
 DIRECTORY has, for this module (ours), the C module (c) or raw verbs (verbs), NAME.blocks of the
 plugin, NAME.kallsyms of the guest, and NAME.bench, what guest.sh printed. All figures are per
-operation, and medians of the rounds.
+operation, and medians of the rounds. With --module, "functions" and "split" know the source of this
+module's instructions, and not only the function that has absorbed others.
 """
 
 import argparse
@@ -23,8 +26,9 @@ import functools
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
+
+import source
 
 # What remains of an operation on a card that does its own transport, beside NFS.
 RPC_LAYERS = ("rpcrdma", "sunrpc", "ib_core", "rdma_cm", "ib_cm")
@@ -82,6 +86,11 @@ class Symbols:
         self.addresses = sorted(found)
         self.names = [found[address] for address in self.addresses]
 
+    def of_module(self, module):
+        """The addresses of the functions of a module, by name."""
+        return {name: address for address, (of, name) in zip(self.addresses, self.names)
+                if of == module}
+
     def entered_at(self, address):
         """The function that begins there, or None."""
         i = bisect.bisect_left(self.addresses, address)
@@ -105,10 +114,11 @@ def events_of(function):
 
 class Measured:
     """What a guest counted: for each row its rounds, and for each round the instructions of an
-    operation, by module and function, and under "events" those of EVENTS."""
+    operation, by module, symbol and function of the source, and under "events" those of EVENTS."""
 
-    def __init__(self, directory, name):
+    def __init__(self, directory, name, module=None):
         symbols = Symbols(directory / f"{name}.kallsyms")
+        text = source.Source(module, symbols.of_module("rpcrdma")) if module else None
         known = rows()
         self.rpcs, self.rounds = {}, collections.defaultdict(list)
         for line in (directory / f"{name}.bench").read_text().splitlines():
@@ -124,9 +134,15 @@ class Measured:
                 self.rounds[row["row"]].append(here)
                 continue
             address, measured = int(first, 16), int(row["measured"])
-            here[symbols.at(address)] += int(value) / measured
+            of, symbol = symbols.at(address)
+            rest, times = int(value), int(runs[0])
+            if text and of == "rpcrdma":
+                for function in text.of(address, rest // times):
+                    here[of, symbol, function] += times / measured
+                    rest -= times
+            here[of, symbol, ""] += rest / measured
             for event in events_of(symbols.entered_at(address)):
-                here["events", event] += int(runs[0]) / measured
+                here["events", event, ""] += times / measured
 
     def median(self, row, figure):
         """The median of the rounds of what the function gives for a round."""
@@ -140,17 +156,17 @@ COLUMNS = {"": None, "layers": RPC_LAYERS, "rpcrdma": ("rpcrdma",), "sunrpc": ("
 
 def sum_of(modules_summed):
     """The function that gives the instructions of these modules in a round."""
-    return lambda counts: sum(count for (module, _), count in counts.items() if module != "events"
+    return lambda counts: sum(count for (module, *_), count in counts.items() if module != "events"
                               and (modules_summed is None or module in modules_summed))
 
 
 def calls_of(event):
     """The function that gives the calls of an event in a round."""
-    return lambda counts: counts["events", event]
+    return lambda counts: counts["events", event, ""]
 
 
-def both(directory):
-    return {"this": Measured(directory, "ours"), "C": Measured(directory, "c")}
+def both(directory, module=None):
+    return {"this": Measured(directory, "ours", module), "C": Measured(directory, "c")}
 
 
 def by_row(measured, columns):
@@ -182,12 +198,10 @@ def growth(directory):
     return by_row(both(directory), instructions() | {"contended": calls_of("contended")})
 
 
-def readable(names):
+def readable(symbols):
     """Rust's names without this module's own name, the hashes of crates, and paths in arguments."""
-    output = subprocess.run(["c++filt"], input="\n".join(names), text=True, check=True,
-                            stdout=subprocess.PIPE).stdout.splitlines()
-    return {name: short(re.sub(r"\brpcrdma(\[[0-9a-f]+\])?::|\[[0-9a-f]{8,}\]", "", text))
-            for name, text in zip(names, output)}
+    return {symbol: short(re.sub(r"\brpcrdma(\[[0-9a-f]+\])?::|\[[0-9a-f]{8,}\]", "", text))
+            for symbol, text in source.demangled(symbols).items()}
 
 
 def short(name):
@@ -203,39 +217,75 @@ def short(name):
     return out
 
 
+def keys_of(measured, of=None):
+    """What was counted, by module, symbol and function of the source."""
+    return sorted({key for each in measured for rounds in each.rounds.values() for counts in rounds
+                   for key in counts if (key[0] in of if of else key[0] != "events")})
+
+
 def functions(directory):
-    measured = both(directory).values()
-    (name,) = set().union(*(each.rounds for each in measured))
-    names = readable(sorted({function for each in measured for counts in each.rounds[name]
-                             for module, function in counts if module != "events"}))
+    measured = both(directory, ARGUMENTS.module).values()
+    (row,) = set().union(*(each.rounds for each in measured))
+    keys = keys_of(measured)
+    names = readable({symbol for _, symbol, _ in keys})
     costs = [collections.Counter(), collections.Counter()]
     for each, cost in zip(measured, costs):
-        for module, function in set().union(*each.rounds[name]):
-            if module == "events":
-                continue
-            cost[module, names[function]] += each.median(name, lambda counts, key=(
-                module, function): counts[key])
+        for key in keys:
+            module, symbol, function = key
+            cost[module, function or names[symbol]] += each.median(row, lambda counts, key=key:
+                                                                   counts[key])
     yield "module", "function", "this", "C", "more"
     for key in sorted(costs[0] | costs[1], key=lambda key: (costs[1][key] - costs[0][key], key)):
         yield (*key, *(f"{value:.0f}" for value in (costs[0][key], costs[1][key],
                                                      costs[0][key] - costs[1][key])))
 
 
-def steps(directory):
-    measured = both(directory)
-    known = sorted({key for each in measured.values() for rounds in each.rounds.values()
-                    for counts in rounds for key in counts if key[0] in RPC_LAYERS})
-    names = readable([function for _, function in known])
+def step_of(names):
+    """The function that gives the step of a module's symbol, and the names of all steps."""
     lines = [line.split(maxsplit=2) for line in STEPS.read_text().splitlines()
              if line and not line.startswith("#")]
-    step_of = {(module, function): next(step for step, of, pattern in lines
-                                        if module == of and re.match(pattern, names[function]))
-               for module, function in known}
+    return (functools.cache(lambda module, symbol: next(
+        step for step, of, pattern in lines if module == of and re.match(pattern, names[symbol]))),
+        list(dict.fromkeys(step for step, *_ in lines)))
+
+
+def steps(directory):
+    measured = both(directory)
+    keys = keys_of(measured.values(), RPC_LAYERS)
+    of, known = step_of(readable({symbol for _, symbol, _ in keys}))
 
     def sum_of_step(step):
-        return lambda counts: sum(count for key, count in counts.items()
-                                  if step_of.get(key) == step)
-    return by_row(measured, {step: sum_of_step(step) for step, *_ in lines})
+        return lambda counts: sum(count for (module, symbol, _), count in counts.items()
+                                  if module in RPC_LAYERS and of(module, symbol) == step)
+    return by_row(measured, {step: sum_of_step(step) for step in known})
+
+
+# Lines with less than this part of the RPC layers of every row are summed.
+LEAST = 0.002
+
+
+def split(directory):
+    measured = both(directory, ARGUMENTS.module)
+    keys = keys_of(measured.values(), RPC_LAYERS)
+    names = readable({symbol for _, symbol, _ in keys})
+    of, known = step_of(names)
+    columns = [(title, row["row"]) for row in rows().values() for title in measured
+               if all(row["row"] in each.rounds for each in measured.values())]
+    costs, layers = collections.defaultdict(collections.Counter), {}
+    for title, row in columns:
+        layers[title, row] = measured[title].median(row, sum_of(RPC_LAYERS))
+        for key in keys:
+            module, symbol, function = key
+            cost = measured[title].median(row, lambda counts, key=key: counts[key])
+            costs[of(module, symbol), function.partition(":")[0] or names[symbol]][title, row] += cost
+    for step, where in list(costs):
+        cost = costs[step, where]
+        if all(cost[column] < LEAST * layers[column] for column in columns):
+            costs[step, "other"].update(costs.pop((step, where)))
+    yield "step", "where", *("_".join(column) for column in columns)
+    for step, where in sorted(costs, key=lambda key: (known.index(key[0]), key[1] == "other",
+                                                      -costs[key].total())):
+        yield step, where, *(f"{costs[step, where][column]:.0f}" for column in columns)
 
 
 def floor(directory):
@@ -250,7 +300,7 @@ def floor(directory):
 
 
 WHAT = {"modules": modules, "calls": calls, "growth": growth, "steps": steps,
-        "functions": functions, "floor": floor}
+        "functions": functions, "split": split, "floor": floor}
 
 
 def parse():
@@ -258,6 +308,7 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--module", type=pathlib.Path, help="rpcrdma.ko, with debug information")
     parser.add_argument("--rows", type=pathlib.Path, default=pathlib.Path(__file__).parent / "rows")
     return parser.parse_args()
 

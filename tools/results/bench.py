@@ -89,6 +89,22 @@ def pairs_table(results):
              for row in results.rows])
 
 
+# The operations of one RPC that take different ways, and an hour without any.
+OF_FUNCTIONS = {"getattr3": "GETATTR, v3", "read4k": "READ 4 KiB", "read1m": "READ 1 MiB",
+                "write4k": "WRITE 4 KiB", "write1m": "WRITE 1 MiB", "idle": "IDLE hour"}
+
+
+def functions_table(results):
+    """For each step the files and functions: with this module, and with C's."""
+    rows = []
+    for row in results.rows:
+        pairs = [(row[f"this_{name}"], row[f"C_{name}"]) for name in OF_FUNCTIONS]
+        if any(pair != ("0", "0") for pair in pairs):
+            rows.append([row["step"], row["where"],
+                         *(" / ".join(pair) if pair != ("0", "0") else "" for pair in pairs)])
+    return ["step", "file or function", *OF_FUNCTIONS.values()], rows
+
+
 def chart(results):
     """For each operation two bars: the ratios of the RPC layers, and of all."""
     colours = {"RPC layers": "#2f5d8a", "all": "#9bb8d3"}
