@@ -95,14 +95,16 @@ OF_FUNCTIONS = {"getattr3": "GETATTR, v3", "read4k": "READ 4 KiB", "read1m": "RE
 
 
 def functions_table(results):
-    """For each step the files and functions: with this module, and with C's."""
+    """For each step the files of this module and the functions of C, or of both."""
     rows = []
     for row in results.rows:
         pairs = [(row[f"this_{name}"], row[f"C_{name}"]) for name in OF_FUNCTIONS]
-        if any(pair != ("0", "0") for pair in pairs):
-            rows.append([row["step"], row["where"],
-                         *(" / ".join(pair) if pair != ("0", "0") else "" for pair in pairs)])
-    return ["step", "file or function", *OF_FUNCTIONS.values()], rows
+        of = [module for i, module in enumerate(("this", "C")) if any(pair[i] != "0" for pair in pairs)]
+        if of:
+            cells = [" / ".join(pair) if len(of) > 1 else pair[of == ["C"]] for pair in pairs]
+            rows.append([row["step"], row["where"], " / ".join(of),
+                         *(cell.replace("0 / 0", "") if cell != "0" else "" for cell in cells)])
+    return ["step", "file or function", "module", *OF_FUNCTIONS.values()], rows
 
 
 def chart(results):

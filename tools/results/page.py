@@ -114,10 +114,10 @@ SECTIONS = {
                     "``tools/bench/steps``, with this module / with the C module. "
                     ":doc:`cost` says why they differ."),
     "bench-functions": ("Functions of operations", "``make bench``: the steps above by file of this "
-                        "module's source, and by function of all else, with this module / with the C "
-                        "module, for operations of one RPC and an hour without any. The file has all "
-                        "operations. *other* is the sum of what takes less than 0.2 percent of the RPC "
-                        "layers of every operation. :doc:`cost` says what the files do."),
+                        "module's source, and by function of all else, for operations of one RPC and an "
+                        "hour without any. The file has all operations. *other* is the sum of what "
+                        "takes less than 0.2 percent of the RPC layers of every operation. :doc:`cost` "
+                        "says what the files do."),
     "bench-replies": ("Cost of pulled Replies", "``tools/bench/replies`` "
                       "(:doc:`pulled-replies`). Per operation of a program."),
     "bench-thresholds": ("Message sizes", "``tools/bench/thresholds`` (:doc:`operating`). "
