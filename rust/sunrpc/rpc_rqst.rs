@@ -103,6 +103,13 @@ impl<'a> RqstRef<'a> {
         read_once!(self.0, rq_timeout)
     }
 
+    /// Whether the connection on which the Call was sent has ended.
+    pub(super) fn has_lost_connection(self) -> bool {
+        let xprt = self.xprt();
+        let current = read_once!(xprt, connect_cookie);
+        read_once!(self.0, rq_connect_cookie) != current || !xprt.is_connected()
+    }
+
     /// Whether SUNRPC sends a Call again only on another connection (NFSv4).
     pub(super) fn is_sent_once(self) -> bool {
         let flags = read_once!(self.task(), tk_flags);

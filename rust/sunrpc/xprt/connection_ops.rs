@@ -55,6 +55,9 @@ pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt
 /// whether the peer is there, unless the [turn](super::last_answer) of the Call may still come.
 /// Without retransmission on the same connection, the task then waits for another timeout.
 ///
+/// A task that was overdue together with others may get here after the first of them has had SUNRPC
+/// connect again. Its Call was not sent on that connection.
+///
 /// # Safety
 ///
 /// As for [`close`], without the send lock. `task` is running, and has a request of `raw`.
@@ -62,6 +65,9 @@ pub(super) unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, task: *mut b
     // SAFETY: By this function's contract the transport is alive and one of this module, and the
     // task has a request, which stays until the task goes on.
     let (xprt, rqst) = unsafe { (XprtRef::new(raw), RqstRef::of_task(task)) };
+    if rqst.has_lost_connection() {
+        return;
+    }
     // SAFETY: As above.
     let last_answer = unsafe { Header::last_answer(xprt) };
     let (outstanding, timeout) = (xprt.lock().outstanding(), rqst.timeout());

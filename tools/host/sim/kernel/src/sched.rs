@@ -20,8 +20,10 @@ pub use module_code::{in_module_code, module_code, synchronize_tasks};
 pub(crate) use scopes::{may_lock, no_sleep_reason};
 pub use scopes::{no_sleep, only_locks};
 pub use story::{story, tell, tells, traces};
-pub use world::{abandon, add_source, begin, failure, jiffies, now, steps, Config, Source};
-pub(crate) use world::{current, with_held, Held};
+pub use world::{
+    abandon, add_source, begin, current, failure, jiffies, now, steps, Config, Source,
+};
+pub(crate) use world::{with_held, Held};
 
 use contexts::resume;
 use world::{world, Job, State};

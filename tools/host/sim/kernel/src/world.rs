@@ -171,7 +171,7 @@ pub fn failure() -> Option<String> {
 }
 
 /// The context that runs, if one does.
-pub(crate) fn current() -> Option<usize> {
+pub fn current() -> Option<usize> {
     let id = CURRENT.get();
     (id != usize::MAX).then_some(id)
 }

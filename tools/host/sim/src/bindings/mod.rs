@@ -102,7 +102,7 @@ mod verbs_post;
 mod verbs_qp;
 mod wait_queue;
 pub(crate) mod xprt;
-mod xprt_connect;
+pub(crate) mod xprt_connect;
 mod xprt_lock;
 
 pub(crate) use backchannel::*;

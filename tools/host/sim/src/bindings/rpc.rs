@@ -36,6 +36,8 @@ pub(crate) struct Manner {
     pub(crate) retries: u32,
     /// `RPC_TASK_SOFT` and others.
     pub(crate) flags: u32,
+    /// One of so many tasks gets a CPU late after its Reply was overdue.
+    pub(crate) late: u32,
 }
 
 impl Manner {
@@ -44,6 +46,7 @@ impl Manner {
         timeout: 0,
         retries: 0,
         flags: RPC_TASK_NO_RETRANS_TIMEOUT,
+        late: 0,
     };
 }
 

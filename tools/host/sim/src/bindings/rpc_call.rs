@@ -13,6 +13,9 @@ use super::rpc_pages::Pages;
 use super::rpc_tasks::*;
 use super::*;
 
+/// A key that nothing wakes.
+const LATE: usize = 20;
+
 /// What the module ends an attempt to connect with and `call_connect_status()` tries again after.
 const RETRIED: [u32; 6] = [
     ENETUNREACH,
@@ -221,6 +224,10 @@ impl Client {
                 }
                 (*xprt).queue_lock.release();
                 sleep_if_queued(task);
+                if (*task).tk_status == -(ETIMEDOUT as c_int) && sched::one_in(self.manner.late) {
+                    let ms = 1 + sched::below(1000) as u64;
+                    sched::wait_until(LATE, sched::now() + ms * 1_000_000);
+                }
                 xprt_timer(task);
             }
             let status = (*task).tk_status;

@@ -98,7 +98,8 @@ pub(super) unsafe fn xprt_timer(task: *mut rpc_task) {
         if (*rqst).rq_reply_bytes_recvd > 0 {
             (*task).tk_status = 0;
         } else if let Some(timer) = (*(*xprt).ops).timer {
-            timer(xprt, task);
+            let is_old = needs_retransmit(task);
+            xprt_connect::without_disconnect(is_old, || timer(xprt, task));
         }
     }
 }
@@ -113,11 +114,14 @@ pub(super) unsafe fn sleep_if_queued(task: *mut rpc_task) {
             let timed =
                 queue == &raw mut (*xprt).pending || soft && queue == &raw mut (*xprt).sending;
             let deadline = (*task).deadline;
-            if deadline == 0 || !timed {
-                sched::wait_on(task.addr());
-            } else if !sched::wait_until(task.addr(), deadline) {
-                wait_queue::wake_task(queue, task, Some(-(ETIMEDOUT as c_int)));
-            }
+            // `__rpc_queue_timer_fn()` removes the task from the queue, and the task runs later.
+            let timer = (deadline != 0 && timed).then(|| {
+                sched::at(deadline, move || {
+                    wait_queue::wake_task(queue, task, Some(-(ETIMEDOUT as c_int)));
+                })
+            });
+            sched::wait_on(task.addr());
+            timer.map(sched::cancel);
         }
     }
 }

@@ -2,6 +2,9 @@
 
 //! SUNRPC of the client: transports are connected and disconnected.
 
+use core::cell::RefCell;
+use std::collections::BTreeSet;
+
 use kernel::ffi::{c_int, c_ulong};
 use kernel::sched;
 
@@ -27,7 +30,30 @@ pub(crate) unsafe extern "C" fn xprt_disconnect_done(xprt: *mut rpc_xprt) {
     }
 }
 
+thread_local! {
+    /// Contexts that must not end a connection.
+    static BARRED: RefCell<BTreeSet<usize>> = RefCell::default();
+}
+
+/// Begins a run.
+pub(crate) fn begin() {
+    BARRED.take();
+}
+
+/// Calls `f`, which must not end a connection if the Call is an old one: it was sent on an earlier
+/// connection.
+pub(super) fn without_disconnect(is_old: bool, f: impl FnOnce()) {
+    let context = sched::current().filter(|_| is_old);
+    BARRED.with_borrow_mut(|barred| barred.extend(context));
+    f();
+    BARRED.with_borrow_mut(|barred| context.map(|context| barred.remove(&context)));
+}
+
 pub(crate) unsafe extern "C" fn xprt_force_disconnect(xprt: *mut rpc_xprt) {
+    let context = sched::current();
+    if context.is_some_and(|context| BARRED.with_borrow(|barred| barred.contains(&context))) {
+        sched::fail("a Call ends a connection on which it was not sent");
+    }
     unsafe {
         with_transport_lock(xprt, || {
             if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), true) {

@@ -127,6 +127,7 @@ fn round(calls: Calls, may: May, count: usize, xid: &mut u32, outcome: &Outcome)
             timeout,
             retries: 0,
             flags: RPC_TASK_SOFT | RPC_TASK_SOFTCONN,
+            late: 0,
         },
     };
     let Some(callback) = CallbackClient::any(*xid, manner) else {

@@ -62,6 +62,7 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
                 soft | RPC_TASK_NO_RETRANS_TIMEOUT,
                 soft | RPC_TASK_SOFTCONN | RPC_TASK_NO_RETRANS_TIMEOUT,
             ][below(5)],
+            late: pick(&[0, 3]),
         };
         let pulled = pick(&[0, 0, 1]);
         faults

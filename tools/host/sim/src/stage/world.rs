@@ -18,7 +18,7 @@ use crate::bindings::fabric_steps::FabricSteps;
 use crate::bindings::svc::Program;
 use crate::bindings::{
     backchannel, cm, credit_law, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages,
-    nfsd_threads, svc, unmapped, xprt,
+    nfsd_threads, svc, unmapped, xprt, xprt_connect,
 };
 use crate::client::Client;
 use crate::debugfs::Tree;
@@ -74,6 +74,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     dma::on_unmap(unmapped);
     fabric::set_device(world.device);
     credit_law::begin();
+    xprt_connect::begin();
     sched::add_source(Rc::new(FabricSteps));
     sched::add_source(Rc::new(CmSteps));
     let (threads, payload) = (world.threads, world.payload);
