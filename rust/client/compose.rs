@@ -233,10 +233,7 @@ fn append_parts(
             let roundup = crate::wire::pad(message.page_len());
             out.copy(|to| message.copy_tail(roundup, to))?;
         }
-        // Slab pages cannot be held until the Send has completed.
-        CallPlan::Inline { pull_up: false }
-            if message.page_len() != 0 && message.pages().all(|bvec| bvec.is_counted()) =>
-        {
+        CallPlan::Inline { pull_up: false } if message.page_len() != 0 => {
             let head = out.copy(|to| message.copy_head(to))?;
             let tail = out.copy(|to| message.copy_tail(0, to))?;
             builder.append(header + head)?;

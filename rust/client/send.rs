@@ -8,13 +8,18 @@
 use crate::{
     engine::requester::call::{
         self,
+        CallLimits,
+        CallPlan,
         CallShape,
         Plan, //
     },
-    sunrpc::xprt::{
-        Call,
-        Committed,
-        SendError, //
+    sunrpc::{
+        xdr::XdrBuf,
+        xprt::{
+            Call,
+            Committed,
+            SendError, //
+        }, //
     },
     trace::trace,
     verbs::RequestSender, //
@@ -107,7 +112,22 @@ fn choose(
         long_reply: conn.limits.pulled_replies
             && (shared.reply_histories.of(call.procedure()).is_long() || call.was_sent()),
     };
-    call::plan(&shape, &conn.limits).map_err(|_| SendError::TooBig)
+    let mut plan = call::plan(&shape, &conn.limits);
+    let gathers = |plan: &Plan| plan.call == CallPlan::Inline { pull_up: false };
+    if message.page_len() != 0 && plan.as_ref().is_ok_and(gathers) && !can_gather(message) {
+        let limits = CallLimits {
+            sges: 0,
+            ..conn.limits
+        };
+        plan = call::plan(&shape, &limits);
+    }
+    plan.map_err(|_| SendError::TooBig)
+}
+
+/// Whether the pages can be held until the Send has completed: slab pages cannot.
+#[cold]
+fn can_gather(message: &XdrBuf) -> bool {
+    message.pages().all(|bvec| bvec.is_counted())
 }
 
 /// All Send contexts are in use.

@@ -121,6 +121,17 @@ pub(crate) unsafe extern "C" fn rpcrdma_release_pages(pages: *mut *mut page, n: 
     }
 }
 
+/// Makes a page slab memory, which has no count, or a page again.
+pub(super) fn set_slab(page: *mut page, slab: bool) {
+    let before = COUNTS.with_borrow_mut(|counts| match slab {
+        true => counts.remove(&page.addr()),
+        false => counts.insert(page.addr(), 1),
+    });
+    if before != slab.then_some(1) {
+        sched::fail("slab memory has a count");
+    }
+}
+
 pub(crate) unsafe extern "C" fn rpcrdma_page_is_counted(page: *mut page) -> bool {
     COUNTS.with_borrow(|counts| counts.contains_key(&page.addr()))
 }

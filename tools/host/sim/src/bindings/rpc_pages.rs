@@ -14,15 +14,28 @@ use super::*;
 pub(super) struct Pages {
     call: Vec<*mut page>,
     reply: Vec<*mut page>,
+    /// The Call is in slab memory.
+    slab: bool,
 }
 
 impl Pages {
     pub(super) fn new(call: &Call) -> Self {
         let (_, data, _) = (call.encode)(0, 0);
         let pages = |bytes: usize| (0..bytes.div_ceil(PAGE_SIZE)).map(|_| new_page()).collect();
-        Self {
+        let pages = Self {
             call: pages(data.len()),
             reply: pages(call.room[1]),
+            slab: sched::one_in(8),
+        };
+        pages.set_slab(pages.slab);
+        pages
+    }
+
+    fn set_slab(&self, slab: bool) {
+        if self.slab {
+            self.call
+                .iter()
+                .for_each(|page| memory::set_slab(*page, slab));
         }
     }
 
@@ -99,6 +112,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        self.set_slab(false);
         for page in self.call.drain(..).chain(self.reply.drain(..)) {
             unsafe { rpcrdma_put_page(page) };
         }

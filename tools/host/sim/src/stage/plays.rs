@@ -5,7 +5,7 @@
 //! A play draws a world, its peers and their faults from a seed, lets all of it happen, and checks
 //! the laws: most of them in each step, the others at the end.
 
-use kernel::sched::{pick, Config};
+use kernel::sched::{below, pick, Config};
 
 use super::outcome::Seen;
 use super::serve::serve;
@@ -148,7 +148,16 @@ fn server_is_refused(config: &Config) -> Result<Seen, String> {
 }
 
 fn both_ends_talk(config: &Config) -> Result<Seen, String> {
-    talk(config, |_| ())
+    talk(config, |faults| {
+        // Messages longer than a buffer, whose pages are gathered.
+        if below(3) == 0 {
+            let bytes = pick(&[8192, 32_768]);
+            faults.tunables = vec![
+                ("sunrpc/rdma_max_inline_write", bytes),
+                ("sunrpc/svc_rdma/max_req_size", bytes),
+            ];
+        }
+    })
 }
 
 fn both_ends_lose_connections(config: &Config) -> Result<Seen, String> {

@@ -51,7 +51,7 @@ pub(crate) struct World {
 }
 
 /// The tunables, as they are when the module is loaded.
-const DEFAULTS: [(&str, u32); 13] = [
+const DEFAULTS: [(&str, u32); 14] = [
     ("sunrpc/rdma_slot_table_entries", 128),
     ("sunrpc/svc_rdma/max_requests", 128),
     ("sunrpc/svc_rdma/max_bc_requests", 16),
@@ -63,6 +63,7 @@ const DEFAULTS: [(&str, u32); 13] = [
     ("sunrpc/svc_rdma/max_pulled_pages", 65_536),
     ("sunrpc/svc_rdma/stall_seconds", 90),
     ("sunrpc/svc_rdma/exposed_seconds", 30),
+    ("sunrpc/rdma_max_inline_write", 4096),
     ("sunrpc/rdma_max_bc_requests", 16),
     ("sunrpc/rdma_pulled_replies", 1),
 ];
