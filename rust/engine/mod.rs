@@ -10,6 +10,7 @@
 //! | `agreement`    | inline thresholds and extensions of a connection                 |
 //! | `inbound`      | whether a message is a Call or a Reply, and in which direction   |
 //! | `credit`       | how many Calls may be outstanding, and how many Receives to post |
+//! | `stall`        | whether a Send Queue has stalled                                 |
 //! | `requester`    | form of a Call, placement of a Reply                             |
 //! | `responder`    | reassembly of a Call, form of a Reply                            |
 
@@ -20,3 +21,4 @@ pub mod credit;
 pub mod inbound;
 pub mod requester;
 pub mod responder;
+pub mod stall;

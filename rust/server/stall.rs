@@ -20,7 +20,7 @@ use kernel::{
 
 use super::tunables;
 use crate::{
-    engine::responder::stall::{
+    engine::stall::{
         SqState,
         StallState, //
     },

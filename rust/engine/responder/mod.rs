@@ -11,7 +11,6 @@
 //! | `reply`       | form of a Reply, and the results that go to Write chunks          |
 //! | `remote_inv`  | which rkey the Send of a Reply invalidates                        |
 //! | `exposed`     | which Replies are exposed for the client to pull, and until when  |
-//! | `stall`       | whether a Send Queue has stalled                                  |
 
 pub mod call_header;
 pub mod eligible;
@@ -20,4 +19,3 @@ mod read_chunks;
 pub mod reassembly;
 pub mod remote_inv;
 pub mod reply;
-pub mod stall;

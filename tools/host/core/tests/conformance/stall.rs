@@ -2,8 +2,8 @@
 
 //! A queue counts as stalled only if no WR completes between several polls.
 
-use rpcrdma_core::engine::responder::stall::SqState;
-use rpcrdma_core::engine::responder::stall::StallState;
+use rpcrdma_core::engine::stall::SqState;
+use rpcrdma_core::engine::stall::StallState;
 
 const TIMEOUT: u64 = 90;
 

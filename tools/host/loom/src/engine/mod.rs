@@ -6,9 +6,5 @@
 #[path = "../../../../../rust/engine/credit.rs"]
 pub(crate) mod credit;
 #[allow(unreachable_pub, reason = "other crates use the file, too")]
-#[path = "../../../../../rust/engine/responder/stall.rs"]
+#[path = "../../../../../rust/engine/stall.rs"]
 pub(crate) mod stall;
-
-pub(crate) mod responder {
-    pub(crate) use super::stall;
-}
