@@ -277,6 +277,7 @@ MAX_INLINE=262144 MIN_REQ=1024
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
 	"rust_only_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
+	"rust_only_tunable $CLIENT/rdma_stall_seconds 3 3600 90" \
 	"rust_only_tunable $SERVER/pulled_replies 0 1 1" \
 	"rust_only_tunable $SERVER/max_exposed_replies 1 256 16" \
 	"rust_only_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \

@@ -21,6 +21,7 @@ use crate::{
 use super::{
     ctrl_queue::CtrlMessage,
     shared::RdmaXprt,
+    stall::WatchedRead,
     tunables, //
 };
 
@@ -35,6 +36,7 @@ pub(super) struct ReplyRead {
     /// Length of the Reply.
     pub(super) length: u32,
     pub(super) done: Done,
+    pub(super) watch: WatchedRead<RdmaXprt>,
 }
 
 impl ReadTarget for ReplyRead {

@@ -15,6 +15,7 @@
 //! | `stats`           | counters of a transport for `mountstats`            | any                      |
 //! | `link_history`    | what has happened to a transport's connections      | any                      |
 //! | `reply_history`   | prediction, per procedure, of long Replies          | RPC task, receive worker |
+//! | `stall`           | detection of Reads that the server stalls           | receive and send worker  |
 //! | `recv_queue`      | Receive Queue and its buffers                       | receive worker           |
 //! | `shared`          | state of a transport that outlives its connections  | any                      |
 //! | `answer`          | answered RPCs whose memory is not fenced yet        | receive and send worker  |
@@ -71,6 +72,7 @@ mod reply_read;
 mod report;
 mod send;
 mod shared;
+mod stall;
 mod state;
 mod stats;
 mod traces;

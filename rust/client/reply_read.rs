@@ -44,6 +44,7 @@ use super::{
     ep::ClientEp,
     limits::MAX_SEGMENTS,
     shared::RdmaXprt,
+    stall::WatchedRead,
     tunables, //
 };
 
@@ -73,6 +74,7 @@ pub(super) fn start(
         outline,
         length,
         done,
+        watch: WatchedRead::begin(&ctx.shared.stall_timer),
     };
     match ctx.reply_reads.start(ep, read) {
         Ok(()) => {}
@@ -136,8 +138,10 @@ pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: W
         recv,
         length,
         done,
+        watch,
         ..
     } = read;
+    drop(watch);
     let stats = &ctx.shared.stats;
     stats.pulled.add(1);
     stats.pulled_bytes.add(u64::from(length));

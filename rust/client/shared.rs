@@ -30,6 +30,10 @@ use super::{
     recv_queue::RecvPool,
     reply_history::ReplyHistories,
     report::ConnectReport,
+    stall::{
+        StallDetector,
+        StallTimer, //
+    },
     stats::Stats,
     tunables, //
 };
@@ -55,6 +59,8 @@ pub(super) struct XprtShared {
     pub(super) backchannel: Arc<BackchannelPool<RdmaXprt>>,
     /// Predicts which Replies will be long.
     pub(super) reply_histories: ReplyHistories,
+    /// Watches the Reads of Replies.
+    pub(super) stall_timer: Arc<StallTimer<RdmaXprt>>,
     pub(super) stats: Stats,
     /// What the log says of connection attempts.
     pub(super) connect_report: ConnectReport,
@@ -73,6 +79,7 @@ impl XprtShared {
         credits: Arc<Credits<XprtHandle<RdmaXprt>>>,
         backchannel: Arc<BackchannelPool<RdmaXprt>>,
     ) -> Result<Arc<Self>> {
+        let stall_timer = StallDetector::new(xprt.clone())?;
         Arc::pin_init(
             pin_init!(Self {
                 xprt,
@@ -80,6 +87,7 @@ impl XprtShared {
                 backchannel_calls: tunables::BACKCHANNEL_CALLS.get(),
                 backchannel,
                 reply_histories: ReplyHistories::new(),
+                stall_timer,
                 stats: Stats::new(),
                 connect_report: ConnectReport::new(),
                 history: LinkHistory::new(),

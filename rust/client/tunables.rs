@@ -47,6 +47,9 @@ pub(super) static MESSAGE_BYTES: Gauge = Gauge::new();
 /// Which Replies to pull: 0 for none, 1 for those that are not usually long, 2 for all.
 pub(super) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 2);
 
+/// Seconds in which one of the Replies that are pulled has to be read.
+pub(super) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
+
 /// Replies that were pulled.
 pub(super) static PULLED: Counter = Counter::new();
 
@@ -58,12 +61,13 @@ static PADDING: Tunable = Tunable::new(0, 0, PAGE_SIZE as u32);
 static STRATEGY: Tunable = Tunable::new(5, 0, 6);
 static PAD_OPTIMIZE: Tunable = Tunable::new(0, 0, i32::MAX as u32);
 
-static TABLE: [Entry; 12] = [
+static TABLE: [Entry; 13] = [
     Entry::tunable(c"rdma_slot_table_entries", &SLOTS),
     Entry::tunable(c"rdma_max_inline_read", &INLINE_READ),
     Entry::tunable(c"rdma_max_inline_write", &INLINE_WRITE),
     Entry::tunable(c"rdma_max_bc_requests", &BACKCHANNEL_CALLS),
     Entry::tunable(c"rdma_pulled_replies", &PULLED_REPLIES),
+    Entry::tunable(c"rdma_stall_seconds", &STALL_SECONDS),
     Entry::counter(c"rdma_stat_pulled", &PULLED),
     Entry::counter(c"rdma_stat_done", &DONES),
     Entry::tunable(c"rdma_remote_invalidation", &REMOTE_INVALIDATION),

@@ -17,6 +17,7 @@
 //! | `fence`           | memory that a peer can reach, and the proofs that it cannot |
 //! | `foreign_buf`     | owned buffers that C keeps                                  |
 //! | `delayed_work`    | delayed work that its owner cancels                         |
+//! | `poll_timer`      | a timer that calls its owner in a worker                    |
 //! | `memalloc`        | allocation scopes (`memalloc_*_save()`)                     |
 //! | `barrier`         | memory barriers                                             |
 //! | `gfp`             | whether an allocation may sleep                             |
@@ -49,6 +50,7 @@ pub(crate) mod llist;
 pub(crate) mod llist_box;
 pub(crate) mod memalloc;
 pub(crate) mod pages;
+pub(crate) mod poll_timer;
 pub(crate) mod pool;
 pub(crate) mod ratelimit;
 pub(crate) mod ring;

@@ -196,6 +196,12 @@ impl<T: Types> XprtHandle<T> {
         self.xprt().force_disconnect();
     }
 
+    /// Has SUNRPC close the connection, for this reason.
+    pub(crate) fn disconnect_for(&self, reason: CloseReason) {
+        self.0.closed.note(reason);
+        self.force_disconnect();
+    }
+
     /// Has the task that holds the send lock, which must be the caller's, wait for
     /// [`Self::write_space`].
     ///
@@ -259,7 +265,6 @@ impl<T: Types> CreditXprt for XprtHandle<T> {
     }
 
     fn disconnect(&self) {
-        self.0.closed.note(CloseReason::CreditsOverdue);
-        self.force_disconnect();
+        self.disconnect_for(CloseReason::CreditsOverdue);
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Device {
     pub(crate) iwarp: bool,
     /// One in so many times a worker of a completion queue stands still for up to three seconds.
     pub(crate) late: u32,
+    /// One in so many Reads is never answered.
+    pub(crate) stalls_reads: u32,
     /// What a Reply of the module grants.
     pub(crate) grants: Grants,
 }
@@ -65,6 +67,7 @@ impl Default for Device {
             honest: true,
             iwarp: false,
             late: 0,
+            stalls_reads: 0,
             grants: Grants::AsSent,
         }
     }
@@ -91,6 +94,8 @@ pub(super) enum Op {
         addr: u64,
         rkey: u32,
     },
+    /// A Read that the peer does not answer.
+    StalledRead,
     /// RDMA Write With Immediate, which only peers of the stage post.
     Immediate {
         addr: u64,

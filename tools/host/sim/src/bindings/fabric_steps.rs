@@ -38,6 +38,7 @@ impl Fabric {
                     match next.map(|wqe| &wqe.op) {
                         None => {}
                         Some(_) if qp.send.iter().any(failed) => {}
+                        Some(Op::StalledRead) => {}
                         Some(Op::Register { .. } | Op::Invalidate { .. } | Op::Drain) => {
                             steps.push(Step::Execute(number));
                         }

@@ -91,6 +91,9 @@ unsafe fn to_wqe(wr: *const ib_send_wr) -> Wqe {
             addr: remote().remote_addr,
             rkey: remote().rkey,
         },
+        ib_wr_opcode_IB_WR_RDMA_READ if sched::one_in(fabric(|f| f.device.stalls_reads)) => {
+            Op::StalledRead
+        }
         ib_wr_opcode_IB_WR_RDMA_READ => Op::Read {
             addr: remote().remote_addr,
             rkey: remote().rkey,

@@ -96,6 +96,7 @@ pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
             faults.tunables.push(("sunrpc/svc_rdma/exposed_seconds", 1));
             faults.device.late = pick(&[5, 20]);
         }
+        faults.device.stalls_reads = pick(&[0, 0, 20]);
         faults.nfsd.ineligible = pick(&[0, 2, 5]);
         faults.manners.breaks_off = pick(&[0, 0, 5]);
         faults.device.refuses = pick(&[0, 0, 100]);

@@ -86,6 +86,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         && faults.device.few_queues == 0
         // A thread of nfsd that is late accepts no connection.
         && faults.nfsd.late == 0
+        && faults.device.stalls_reads == 0
         && faults.kills == 0;
     let calls = faults.calls;
     let program = calls.map(|calls| Rc::new(CallbackProgram::new(calls)));
@@ -124,6 +125,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let late = faults.device.late > 0;
     let device = &faults.device;
     let refuses = device.refuses + device.refuses_inv + device.few_queues > 0;
+    let late = late || device.stalls_reads > 0;
     let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
@@ -168,6 +170,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         f.device.refuses_inv = 0;
         f.device.few_queues = 0;
         f.device.late = 0;
+        f.device.stalls_reads = 0;
     });
     rqst::kill_answered(0);
     hotplug::unplug_opening(0);

@@ -51,7 +51,7 @@ pub(crate) struct World {
 }
 
 /// The tunables, as they are when the module is loaded.
-const DEFAULTS: [(&str, u32); 14] = [
+const DEFAULTS: [(&str, u32); 15] = [
     ("sunrpc/rdma_slot_table_entries", 128),
     ("sunrpc/svc_rdma/max_requests", 128),
     ("sunrpc/svc_rdma/max_bc_requests", 16),
@@ -66,6 +66,7 @@ const DEFAULTS: [(&str, u32); 14] = [
     ("sunrpc/rdma_max_inline_write", 4096),
     ("sunrpc/rdma_max_bc_requests", 16),
     ("sunrpc/rdma_pulled_replies", 1),
+    ("sunrpc/rdma_stall_seconds", 90),
 ];
 
 /// Begins a run: loads the module, and starts the server.
