@@ -6,12 +6,14 @@
 
 use kernel::{
     page::PAGE_SIZE,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 use super::{
     connection::{
         Connection,
+        SharedSpare,
         Spare, //
     },
     ep::ServerEp,
@@ -183,7 +185,7 @@ struct Made {
 pub(super) fn accept(
     request: ConnectRequest,
     accepting: &Accepting<'_, Connection>,
-    spare: Spare,
+    spare: Arc<Spare>,
 ) -> Result<SvcXprt<Connection>> {
     let ep = &request.endpoint;
     // The peer has timed out: save the queues.
@@ -243,7 +245,7 @@ fn install(
     request: ConnectRequest,
     made: Made,
     terms: &Terms,
-    spare: Spare,
+    spare: Arc<Spare>,
 ) -> SvcXprt<Connection> {
     let pages = made.xprt.max_call_pages();
     made.xprt.install(Connection {
@@ -266,7 +268,7 @@ fn install(
         bounds: bounds(pages, made.entries),
         read_mr_budget: made.read_mr_budget,
         may_read: terms.own_initiator_depth > 0,
-        spare,
+        spare: SharedSpare::new(spare),
         displaces: Atomic::new(false),
     })
 }

@@ -4,9 +4,17 @@
 //!
 //! C: svc_rdma.h, struct svcxprt_rdma
 
+use core::ops::Deref;
+
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::ordering::{
+            Full,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 use crate::{
@@ -48,34 +56,71 @@ pub(super) struct Connection {
     pub(super) read_mr_budget: ReadMrBudget,
     /// Whether the client answers RDMA Reads.
     pub(super) may_read: bool,
-    pub(super) spare: Spare,
+    pub(super) spare: SharedSpare,
     /// Whether pages of a file have displaced pages of the request in the last Reply that had a
     /// Write chunk.
     pub(super) displaces: Atomic<bool>,
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.spare.calls.release();
-        self.spare.replies.release();
-    }
-}
-
-/// Pages that were displaced from requests of any connection of a listener.
-#[derive(Clone)]
+/// Pages that were displaced from requests of the connections of a listener.
+#[pin_data]
 pub(super) struct Spare {
     /// Displaced by pages that a Call was read into.
-    pub(super) calls: Arc<SparePages>,
+    #[pin]
+    pub(super) calls: SparePages,
     /// Displaced by pages of a file. Nothing was written to these.
-    pub(super) replies: Arc<SparePages>,
+    #[pin]
+    pub(super) replies: SparePages,
+    /// The number of connections that use the pages.
+    connections: Atomic<u32>,
 }
 
 impl Spare {
-    /// No pages.
-    pub(super) fn new() -> Result<Self> {
-        Ok(Self {
-            calls: SparePages::new()?,
-            replies: SparePages::new()?,
-        })
+    /// No pages, and no connections.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            try_pin_init!(Self {
+                calls <- SparePages::new(),
+                replies <- SparePages::new(),
+                connections: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )
+    }
+}
+
+/// The [`Spare`] of the listener of one connection. The last connection that ends frees the pages:
+/// any client can end its own connection, and the others would have to allocate pages again.
+pub(super) struct SharedSpare(Arc<Spare>);
+
+impl SharedSpare {
+    /// Counts a connection.
+    pub(super) fn new(spare: Arc<Spare>) -> Self {
+        spare.connections.fetch_add(1, Relaxed);
+        Self(spare)
+    }
+}
+
+impl Deref for SharedSpare {
+    type Target = Spare;
+
+    #[inline]
+    fn deref(&self) -> &Spare {
+        &self.0
+    }
+}
+
+impl Drop for SharedSpare {
+    fn drop(&mut self) {
+        // Full: a connection stores no page after this, so the last one finds the pages of all. A
+        // connection that begins meanwhile may lose pages, which costs time only.
+        if self.0.connections.fetch_sub(1, Full) == 1 {
+            self.0.calls.release();
+            self.0.replies.release();
+        }
     }
 }

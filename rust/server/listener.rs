@@ -63,7 +63,7 @@ pub(super) struct Listener {
     listening: Listening<Arc<AcceptQueue>>,
     queue: Arc<AcceptQueue>,
     /// Shared by its connections.
-    spare: Spare,
+    spare: Arc<Spare>,
 }
 
 /// The requests that wait for a thread.

@@ -15,10 +15,7 @@ use kernel::{
     new_spinlock,
     page::PAGE_SIZE,
     prelude::*,
-    sync::{
-        Arc,
-        SpinLock, //
-    }, //
+    sync::SpinLock, //
 };
 
 use crate::lib::pages::{
@@ -46,14 +43,10 @@ impl SparePages {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new() -> Result<Arc<Self>> {
-        let pages = PageArray::with_capacity(MAX_PAGES)?;
-        Arc::pin_init(
-            pin_init!(Self {
-                pages <- new_spinlock!(pages, "SparePages::pages"),
-            }),
-            GFP_KERNEL,
-        )
+    pub(crate) fn new() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            pages <- new_spinlock!(PageArray::with_capacity(MAX_PAGES)?, "SparePages::pages"),
+        })
     }
 
     /// Stores as many of `pages` as there is room for, and frees the rest.
@@ -93,7 +86,8 @@ impl SparePages {
     /// Frees all pages. Does nothing if there is no memory for an array of them.
     pub(crate) fn release(&self) {
         // Pages must not be freed with the lock held, so they move to an array of their own.
-        if let Ok(mut pages) = PageArray::with_capacity(MAX_PAGES) {
+        let count = self.pages.lock().len();
+        if let Ok(mut pages) = PageArray::with_capacity(count) {
             self.pages.lock().move_to(&mut pages);
         }
     }

@@ -158,6 +158,11 @@ fn both_ends_unload() {
 }
 
 #[test]
+fn server_keeps_spare_pages() {
+    play("server_keeps_spare_pages", 500);
+}
+
+#[test]
 fn server_uses_iwarp() {
     play("server_uses_iwarp", 1_000);
 }

@@ -79,7 +79,7 @@ pub(crate) mod hotplug;
 pub(crate) mod ib_core;
 mod iwarp_law;
 pub(crate) mod memory;
-mod nfsd_rqst;
+pub(crate) mod nfsd_rqst;
 pub(crate) mod nfsd_threads;
 mod rdma_cm;
 pub(crate) mod rpc;

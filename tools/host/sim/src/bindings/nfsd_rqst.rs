@@ -2,11 +2,22 @@
 
 //! SUNRPC of the server: the request of an nfsd thread, whose pages a Call and its Reply are in.
 
+use core::cell::Cell;
+
 use kernel::page::PAGE_SIZE;
 use kernel::sched;
 
 use super::svc::Answer;
 use super::*;
+
+thread_local! {
+    static FILLED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The number of empty slots that `svc_alloc_arg()` has filled.
+pub(crate) fn filled() -> usize {
+    FILLED.get()
+}
 
 /// A request of an nfsd thread, with its pages.
 pub(super) struct Rqst {
@@ -41,6 +52,7 @@ impl Rqst {
         {
             if slot.is_null() {
                 *slot = new_page();
+                FILLED.set(FILLED.get() + 1);
             }
         }
         self.raw.rq_pages_nfree = 0;

@@ -166,6 +166,14 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
     }
 }
 
+/// The pages of the requests of all threads.
+pub(crate) fn pages() -> usize {
+    // SAFETY: The service runs.
+    let of_list =
+        service(|s| s.threads * unsafe { rpcrdma_svc_serv_maxpages(ptr(s.serv)) } as usize);
+    2 * of_list
+}
+
 /// Whether the service runs.
 pub(crate) fn runs() -> bool {
     service(|s| s.program.is_some())

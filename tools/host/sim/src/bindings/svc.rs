@@ -53,6 +53,7 @@ pub(super) struct Service {
 thread_local! {
     static SERVICE: RefCell<Service> = RefCell::default();
     static STANDS: Cell<u32> = const { Cell::new(0) };
+    static FREED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Has one in `n` threads stand still for a while when it has taken a message; none if `n` is 0.
@@ -153,6 +154,12 @@ pub(crate) unsafe extern "C" fn svc_xprt_put(xprt: *mut svc_xprt) {
         (*(*xprt).xpt_ops).xpo_free.expect("an operation")(xprt);
         module_put(owner);
     }
+    FREED.set(FREED.get() + 1);
+}
+
+/// The number of transports that were freed.
+pub(crate) fn freed() -> usize {
+    FREED.get()
 }
 
 pub(super) fn flags(xprt: *mut svc_xprt) -> *mut c_ulong {

@@ -20,6 +20,7 @@
 //! | `outcome`        | what becomes of an RPC, and what a play has seen    |
 //! | `faults`         | what a play draws                                   |
 //! | `unload`         | a play in which the module is unloaded              |
+//! | `spare_pages`    | a play in which clients leave                       |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
 //! | `talk`           | the world of plays with clients of the module       |
@@ -45,6 +46,7 @@ pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
 mod serve;
+mod spare_pages;
 mod talk;
 mod unload;
 mod world;

@@ -10,7 +10,7 @@ use kernel::sched::{below, pick, Config};
 use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
-use super::{hostile_plays, illegal_calls, more_plays, unload, world};
+use super::{hostile_plays, illegal_calls, more_plays, spare_pages, unload, world};
 
 /// A play.
 pub struct Play {
@@ -92,6 +92,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "both_ends_unload",
         run: unload::both_ends_unload,
+    },
+    Play {
+        name: "server_keeps_spare_pages",
+        run: spare_pages::server_keeps_spare_pages,
     },
 ];
 

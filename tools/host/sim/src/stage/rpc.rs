@@ -76,6 +76,16 @@ impl Rpc {
         }
     }
 
+    /// An RPC whose Call has a data item of `len` bytes, as a WRITE.
+    pub(crate) fn write(xid: u32, len: u32) -> Self {
+        Self {
+            xid,
+            call: [0, words(len), 0],
+            reply: [0; 3],
+            flags: 0,
+        }
+    }
+
     /// The same shape for a consumer that knows where each part of the Reply is: the data item of
     /// the Reply is of whole words.
     pub(crate) fn with_words(mut self) -> Self {
