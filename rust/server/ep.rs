@@ -225,7 +225,7 @@ impl ServerEp {
     }
 
     /// No chain waits for the Send Queue any more. While chains wait, `has_wspace` is false, and
-    /// SUNRPC gives the transport no thread.
+    /// SUNRPC gives the transport no thread. `XPT_DATA` stays set for the Calls that have arrived.
     #[cold]
     pub(super) fn send_queue_has_room(&self) {
         if let Some(xprt) = self.xprt() {

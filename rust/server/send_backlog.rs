@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     lib::{
+        barrier::smp_mb,
         llist::Queue,
         llist_box::LlistBox,
         sync::Atomic, //
@@ -85,8 +86,9 @@ pub(super) struct Next<'a> {
 
 /// The chains of one connection that wait for room on its Send Queue.
 ///
-/// No wakeup is lost: [`Self::push`] increments `count` before the Send Queue is tried again, and a
-/// completion releases its entries before it reads `count`, each with a full barrier between.
+/// No chain is forgotten: [`Self::push`] increments `count` before the Send Queue is tried again,
+/// and a completion releases its entries before it reads `count`, each with a full barrier between.
+/// Nor is a Call that arrives meanwhile: see [`Self::is_empty_now`].
 #[pin_data]
 pub(super) struct SendBacklog {
     /// The number of chains. Written under the lock of `waiting`.
@@ -115,6 +117,24 @@ impl SendBacklog {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
+    }
+
+    /// Whether no chain waits, for SUNRPC, which asks whether a thread may take the next Call.
+    ///
+    /// A thread clears `XPT_BUSY` and then reads `count`, while a completion decrements `count` and
+    /// then reads `XPT_BUSY`. The reader that finds the change of the other enqueues the transport,
+    /// so there must be a full barrier at either side. The completion's is in [`Self::next`].
+    /// `svc_xprt_received()` has none behind the flag, so the barrier is here. It is not needed if
+    /// `count` is zero already.
+    #[inline]
+    pub(super) fn is_empty_now(&self) -> bool {
+        self.is_empty() || self.is_empty_behind_barrier()
+    }
+
+    #[cold]
+    fn is_empty_behind_barrier(&self) -> bool {
+        smp_mb();
+        self.is_empty()
     }
 
     /// The number of chains that wait.
@@ -159,8 +179,8 @@ impl SendBacklog {
             let mut waiting = self.waiting.lock();
             let permit = queue.try_reserve(waiting.front_mut()?.entries)?;
             let first = waiting.pop()?;
-            // Full: a thread that is told that there is space sees that there is work, or the
-            // caller, which then has SUNRPC look for work, sees it.
+            // Full: the caller has SUNRPC read `XPT_BUSY` next, see `is_empty_now`, and `XPT_DATA`,
+            // which is set before `count` is read.
             (permit, first, self.count.fetch_sub(1, Full))
         };
         Some(Next {

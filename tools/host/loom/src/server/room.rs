@@ -2,6 +2,9 @@
 
 //! Models of `SendBacklog` and `SendQueue`.
 
+use kernel::sync::atomic::ordering;
+use kernel::sync::atomic::smp_mb;
+use kernel::sync::atomic::Atomic;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::Relaxed;
 use loom::sync::Arc;
@@ -21,6 +24,8 @@ struct Connection {
     queue: SendQueue,
     backlog: Pinned<SendBacklog>,
     posted: AtomicUsize,
+    /// `XPT_BUSY`. `XPT_DATA` is set.
+    busy: Atomic<bool>,
 }
 
 impl Connection {
@@ -30,10 +35,12 @@ impl Connection {
             queue: SendQueue::new(),
             backlog: pinned(SendBacklog::new()),
             posted: AtomicUsize::new(0),
+            busy: Atomic::new(true),
         };
         connection.queue.open(depth, share);
         connection.backlog.open(4);
         assert!(connection.backlog.is_empty() && !connection.queue.is_used());
+        assert!(connection.busy.load(ordering::Relaxed));
         Arc::new(connection)
     }
 
@@ -54,7 +61,11 @@ impl Connection {
     /// `post::post_waiting`.
     fn post_waiting(&self) {
         while let Some(next) = self.backlog.next(&self.queue) {
+            let is_last = next.is_last;
             self.posted(next.permit);
+            if is_last {
+                self.enqueue();
+            }
         }
     }
 
@@ -69,6 +80,20 @@ impl Connection {
         if !self.backlog.is_empty() {
             self.post_waiting();
         }
+    }
+
+    /// `svc_xprt_enqueue()`, with `Connection::has_wspace`. It may read `XPT_BUSY` early.
+    fn enqueue(&self) {
+        if !self.busy.load(ordering::Relaxed) && self.backlog.is_empty_now() {
+            self.busy.xchg(true, ordering::Full);
+        }
+    }
+
+    /// `svc_xprt_received()`.
+    fn received(&self) {
+        smp_mb();
+        self.busy.store(false, ordering::Relaxed);
+        self.enqueue();
     }
 }
 
@@ -114,6 +139,25 @@ fn failed_reservation_hides_no_room_for_ever() {
             connection.complete((depth - free).unsigned_abs());
         }
         assert_eq!(connection.posted.load(Relaxed), 3);
+    });
+}
+
+/// A thread that has taken no Call, because a chain waits, clears `XPT_BUSY` while a completion
+/// posts that chain. Law: one of them enqueues the transport.
+#[test]
+fn transport_is_enqueued_when_no_chain_waits() {
+    explore_full(|| {
+        let connection = Connection::new(2, 2);
+        connection.post(0, 2);
+        connection.post(1, 2);
+        let worker = completes(&connection, 2);
+        connection.received();
+        worker.join().unwrap();
+        assert!(connection.backlog.is_empty());
+        assert!(
+            connection.busy.load(ordering::Relaxed),
+            "no thread takes the next Call"
+        );
     });
 }
 
