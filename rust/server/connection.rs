@@ -39,6 +39,10 @@ use super::{
 };
 
 /// An accepted connection.
+///
+/// A handler may call [`has_wspace`](crate::sunrpc::svc::Connection::has_wspace) while this is
+/// dropped. So the endpoint is the first field, whose drop waits for all handlers, and there is no
+/// `Drop` for the whole.
 pub(super) struct Connection {
     pub(super) ep: EndpointBox<ServerEp>,
     /// Message sizes, and whether to invalidate the client's handles.

@@ -76,7 +76,8 @@ impl svc::Connection for Connection {
 
     fn has_wspace(&self) -> bool {
         // A thread has to check deadlines even while chains wait. It then takes no Call. The order
-        // matters: the timer needs the barrier of `is_empty_now` as well.
+        // matters: the timer needs the barrier of `is_empty_now` as well. Read nothing but the
+        // endpoint, see `Connection`.
         let ctx = self.ep.context();
         ctx.send_backlog.is_empty_now() || ctx.timer.has_fired()
     }

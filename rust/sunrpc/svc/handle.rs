@@ -94,7 +94,7 @@ unsafe impl AlwaysRefCounted for XprtMemory {
 }
 
 /// A counted reference to the memory of a server's transport. Its methods may be called at any
-/// time. They have no effect once SUNRPC has freed the transport.
+/// time, but for [`Self::enqueue`]. They have no effect once SUNRPC has freed the transport.
 #[derive(Clone)]
 pub(crate) struct XprtHandle(ARef<XprtMemory>);
 
@@ -145,11 +145,16 @@ impl XprtHandle {
     ///
     /// Does nothing for a closing transport, which the closing thread has enqueued. SUNRPC puts its
     /// network namespace before it frees the private part, and its trace events would read that.
+    ///
+    /// The caller is a handler, which the drop of the private part waits for, or has a reference to
+    /// the transport: SUNRPC calls `xpo_has_wspace`, which reads the private part.
     #[inline]
     pub(crate) fn enqueue(&self) {
         if !self.is_closing() {
             // SAFETY: This handle keeps the C structure. A transport without references stays busy,
-            // so the function does not put it into a queue.
+            // so the function does not put it into a queue. The private part of a listener is not
+            // read. All callers for a connection are methods of its endpoint's context and of the
+            // timer in it, called by handlers or with a reference to the connection.
             unsafe { bindings::svc_xprt_enqueue(self.raw()) };
         }
     }

@@ -174,10 +174,12 @@ unsafe extern "C" fn kill_temp_xprt(_xprt: *mut bindings::svc_xprt) {}
 ///
 /// # Safety
 ///
-/// SUNRPC calls this with a connection `C`, to which the caller has a reference, as all of the
-/// following.
+/// SUNRPC calls this with a connection `C`. The caller has a reference to the transport, or is a
+/// handler of the connection in [`XprtHandle::enqueue`](super::handle::XprtHandle::enqueue).
 unsafe extern "C" fn has_wspace<C: Connection>(xprt: *mut bindings::svc_xprt) -> c_int {
-    // SAFETY: By this function's contract the transport stays for this call.
+    // SAFETY: By this function's contract a reference keeps the connection for this call, or the
+    // caller is a handler. `xpo_free` may then run on another CPU, and waits for the handler before
+    // it changes the connection, as `Connection` demands.
     unsafe { svc_xprt::data::<C>(xprt) }.has_wspace().into()
 }
 

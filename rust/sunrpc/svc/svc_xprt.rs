@@ -302,8 +302,8 @@ impl<T: Sync> Deref for SvcXprt<T> {
 ///
 /// # Safety
 ///
-/// `xprt` is in an `Xprt<T>` whose private part is installed, and `xpo_free` is not called within
-/// `'a`.
+/// `xprt` is in an `Xprt<T>` whose private part is installed. Within `'a` `xpo_free` is not called,
+/// or waits in the drop of the private part, which has not changed it yet.
 #[inline]
 pub(super) unsafe fn data<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> &'a T {
     // SAFETY: By this function's contract. The C structure is at the start of an `Xprt`, and by I1
@@ -333,7 +333,8 @@ pub(super) unsafe fn installed<'a, T: Sync>(xprt: *mut bindings::svc_xprt) -> Op
 pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     let whole = xprt.cast::<Xprt<T>>();
     // SAFETY: By this function's contract no other thread accesses the private part, but for the
-    // handlers that its drop waits for. The memory comes from `KBox`, and the reference is that of
+    // handlers that its drop waits for. These only read what the drop does not change before, as
+    // `Connection` demands. The memory comes from `KBox`, and the reference is that of
     // `Header::new`, which this puts once.
     unsafe {
         ptr::drop_in_place((*whole).data.get());

@@ -69,6 +69,11 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 pub(crate) type CallMut<'a, C> = <<C as Types>::Call as ForeignOwnable>::BorrowedMut<'a>;
 
 /// A connection, which receives Calls and sends Replies.
+///
+/// Its handlers have no reference to the transport. SUNRPC calls [`Self::has_wspace`] in a handler
+/// that [enqueues](super::XprtHandle::enqueue) the transport, and meanwhile the last reference may
+/// be put, so that the connection is dropped. The drop must wait for the handlers before it changes
+/// anything that [`Self::has_wspace`] reads.
 pub(crate) trait Connection: Types {
     /// Receives one Call, after [`XprtHandle::set_data`](super::XprtHandle::set_data). SUNRPC
     /// serialises the calls, until [`Arriving::clear_busy`].
