@@ -184,8 +184,8 @@ fn post_reply(
 /// Builds a Send with the inline part of the Reply copied behind the header; returns its length.
 ///
 /// The first page of the Reply, in which most of a Reply is encoded, stays with the nfsd thread
-/// unless the device is to send from it: a page that is given away has to be replaced by one that
-/// is allocated and cleared.
+/// unless the device is to send from it: a page that is given away has to be replaced by another
+/// that is allocated and, with `init_on_alloc`, cleared.
 ///
 /// C: svc_rdma_sendto.c, svc_rdma_pull_up_reply_msg()
 #[inline]

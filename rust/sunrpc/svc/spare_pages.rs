@@ -4,8 +4,8 @@
 //!
 //! A Call with Read chunks takes pages out of one request and replaces pages of another. nfsd
 //! replaces the pages of a Reply by those of the file that it reads. SUNRPC would allocate the
-//! missing pages each time, and the kernel clears what it allocates: for 1 MiB that costs more than
-//! everything else that this module does.
+//! missing pages each time. With `init_on_alloc`, the default of Debian's kernels, the kernel also
+//! clears them: for 1 MiB that costs more than everything else that this module does.
 //!
 //! Recycled pages are not cleared. Pages of a Call are used for Calls only. The displaced pages of
 //! a Reply were never written, but for data that nfsd took back. So no more is exposed than when an
