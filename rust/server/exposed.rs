@@ -105,7 +105,7 @@ pub(super) struct Exposing {
 
 /// A slot to be released because its time is over, or the time of the next check.
 pub(super) enum Expired {
-    Slot(usize, Option<ExposedPages<Token>>),
+    Slot(usize, ExposedPages<Token>),
     Next(Option<u64>),
 }
 
@@ -290,13 +290,12 @@ impl ExposedReplies {
     /// Finds a Reply whose time is over.
     pub(super) fn expired(&self, now: u64, grace: u64) -> Expired {
         let mut state = self.state.lock();
-        match state.slots.expired(now) {
-            Some(slot) => {
-                let held = state.held.get_mut(slot);
-                Expired::Slot(slot, held.and_then(|held| held.mrs.take()))
-            }
-            None => Expired::Next(state.slots.next_check(grace)),
-        }
+        let expired = state.slots.expired(now).and_then(|slot| {
+            // A Reply with a deadline has its MRs: `hold` stores both.
+            let mrs = state.held.get_mut(slot)?.mrs.take()?;
+            Some(Expired::Slot(slot, mrs))
+        });
+        expired.unwrap_or_else(|| Expired::Next(state.slots.next_check(grace)))
     }
 
     /// The MRs of a Reply are invalid. Returns its resources if its Send has completed.

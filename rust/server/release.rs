@@ -76,9 +76,7 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
             Expired::Next(next) => return next,
             Expired::Slot(slot, mrs) => {
                 tunables::EXPIRED.inc();
-                if let Some(mrs) = mrs {
-                    release(ep, slot, mrs);
-                }
+                release(ep, slot, mrs);
             }
         }
     }

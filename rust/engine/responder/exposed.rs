@@ -197,12 +197,6 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         times.min()
     }
 
-    /// Number of RDMA_DONEs that may still arrive.
-    #[allow(dead_code, reason = "host tests compare a model with it")]
-    pub fn owed(&self) -> usize {
-        self.0.iter().filter_map(ExposedSlot::xid).count()
-    }
-
     /// The slots.
     #[allow(dead_code, reason = "host tests compare a model with it")]
     pub fn as_slice(&self) -> &[ExposedSlot] {

@@ -89,10 +89,11 @@ fn rr4_5_2_3_1_one_notification_per_slot() {
     while let Some(slot) = slots.expired(10) {
         slots.released(slot);
     }
-    assert_eq!(slots.owed(), 2);
+    let owed = [1, 2].map(|xid| ExposedSlot::Owed { xid });
+    assert_eq!(slots.as_slice(), owed);
     assert_eq!(slots.expose(3), Err(NotExposed::Full));
     slots.done(2);
-    assert_eq!(slots.owed(), 1);
+    assert_eq!(slots.as_slice(), [owed[0], ExposedSlot::Free]);
     assert_eq!(slots.expose(3), Ok(1));
     slots.withdraw(1);
     assert_eq!(slots.as_slice()[1], ExposedSlot::Free);
