@@ -121,7 +121,7 @@ pub(crate) fn connection_ended(which: impl Display, why: impl Display) {
 
 /// Shows the connections that have ended last, the latest one first: one line each, of the columns
 /// that [`connection_ended`] got, with the seconds since then between.
-pub(crate) struct EndedConnections;
+pub(super) struct EndedConnections;
 
 impl Show for EndedConnections {
     fn show(&self, lines: &mut Lines) -> fmt::Result {

@@ -40,11 +40,11 @@ use crate::{
 };
 
 use super::{
+    dir::Dir,
     lines::{
         Lines,
         Show, //
-    },
-    tree::Dir, //
+    }, //
 };
 
 /// The first size of a text.
@@ -182,6 +182,7 @@ pub(crate) trait Removable: Send + Sync {
 /// # Invariants
 ///
 /// - I1: `dentry` is NULL, or what debugfs returned for a file with `content`, and is not removed.
+///   [`File::create`] has its caller remove the file before the directory goes.
 pub(crate) struct File<T: Show> {
     dentry: Atomic<*mut bindings::dentry>,
     content: Pin<KBox<Content<T>>>,
@@ -193,7 +194,16 @@ impl<T: Show> File<T> {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn create(dir: &Dir, name: impl Display, shown: T) -> Result<KBox<dyn Removable>> {
+    ///
+    /// # Safety
+    ///
+    /// If there is a [`Tree`](super::Tree) when this is called, the file is removed before the tree
+    /// is dropped.
+    pub(crate) unsafe fn create(
+        dir: &Dir,
+        name: impl Display,
+        shown: T,
+    ) -> Result<KBox<dyn Removable>> {
         let partials = Partials {
             entries: [const { None }; MAX_PARTIAL],
             next: 0,
@@ -217,8 +227,9 @@ impl<T: Show> File<T> {
         // Without a `Tree` there is no file.
         let parent = dir.dentry();
         if !parent.is_null() {
-            // SAFETY: The name is a string, and the parent is an error or a directory. The content
-            // stays until the file is removed, and the operations, a static, as long as the module.
+            // SAFETY: The name is a string. The parent is an error or a directory, which stays by
+            // this function's contract. The content stays until the file is removed, and the
+            // operations, a static, as long as the module.
             let dentry = unsafe {
                 bindings::rpcrdma_debugfs_create_file(
                     name.as_ptr().cast(),
@@ -228,7 +239,7 @@ impl<T: Show> File<T> {
                     &Content::<T>::FOPS,
                 )
             };
-            // INVARIANT: I1: just created.
+            // INVARIANT: I1: just created; the rest by this function's contract.
             file.dentry.store(dentry, Relaxed);
         }
         let file: KBox<dyn Removable> = KBox::new(file, GFP_KERNEL)?;

@@ -9,18 +9,21 @@
 //! |---------|------------------------------------------|
 //! | `lines` | the text of a file                       |
 //! | `ended` | the server's connections that have ended |
-//! | `tree`  | the directories                          |
+//! | `dir`   | the directories of the two ends          |
 //! | `file`  | a file                                   |
+//! | `tree`  | the whole tree                           |
 
+mod dir;
 mod ended;
 mod file;
 mod lines;
 mod tree;
 
-pub(crate) use ended::{
-    connection_ended,
-    EndedConnections, //
+pub(crate) use dir::{
+    CLIENT,
+    SERVER, //
 };
+pub(crate) use ended::connection_ended;
 pub(crate) use file::{
     File,
     Removable, //
@@ -29,8 +32,4 @@ pub(crate) use lines::{
     Lines,
     Show, //
 };
-pub(crate) use tree::{
-    Tree,
-    CLIENT,
-    SERVER, //
-};
+pub(crate) use tree::Tree;

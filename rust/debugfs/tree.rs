@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The directories.
+//! The whole tree.
 
 use core::ptr;
 
 use kernel::{
     prelude::*,
-    sync::atomic::ordering::{
-        Full,
-        Relaxed, //
-    }, //
+    sync::atomic::ordering::Full, //
 };
 
 use crate::{
@@ -17,30 +14,23 @@ use crate::{
     lib::sync::Atomic, //
 };
 
-use super::ended;
-
-/// The transports of the client, by their `rpc_xprt.id`.
-pub(crate) static CLIENT: Dir = Dir::new();
-
-/// The connections of the server, by number.
-pub(crate) static SERVER: Dir = Dir::new();
+use super::{
+    dir::{
+        CLIENT,
+        SERVER, //
+    },
+    ended::{
+        self,
+        EndedConnections, //
+    },
+    file::{
+        File,
+        Removable, //
+    }, //
+};
 
 /// There is or was a [`Tree`].
 static MADE: Atomic<bool> = Atomic::new(false);
-
-/// A directory, while there is a [`Tree`].
-pub(crate) struct Dir(Atomic<*mut bindings::dentry>);
-
-impl Dir {
-    const fn new() -> Self {
-        Self(Atomic::new(ptr::null_mut()))
-    }
-
-    /// NULL, an error, or the directory.
-    pub(super) fn dentry(&self) -> *mut bindings::dentry {
-        self.0.load(Relaxed)
-    }
-}
 
 /// The whole tree. Dropping it removes the tree.
 ///
@@ -49,6 +39,8 @@ impl Dir {
 /// - I1: `root` is what `debugfs_create_dir()` returned, and is not removed.
 pub(crate) struct Tree {
     root: *mut bindings::dentry,
+    /// The file `server/ended`.
+    ended: Option<KBox<dyn Removable>>,
 }
 
 // SAFETY: Any thread may remove a directory.
@@ -57,34 +49,43 @@ unsafe impl Send for Tree {}
 unsafe impl Sync for Tree {}
 
 impl Tree {
-    /// Creates the tree, before there are any files.
+    /// Creates the tree, with the file of [`EndedConnections`].
     ///
     /// # Errors
     ///
-    /// `EBUSY` if there was one already.
+    /// `EBUSY` if there was one already, `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         if MADE.xchg(true, Full) {
             return Err(EBUSY);
         }
         // SAFETY: `MADE` was not set, so this runs once. debugfs accepts an error as a parent, and
-        // returns one for its children.
-        unsafe {
+        // returns one for its children. The drop of the tree removes the directories, after it has
+        // set both to NULL.
+        let mut tree = unsafe {
             ended::init();
             let root = create_dir(c"rpcrdma", ptr::null_mut());
-            CLIENT.0.store(create_dir(c"client", root), Relaxed);
-            SERVER.0.store(create_dir(c"server", root), Relaxed);
+            CLIENT.set(create_dir(c"client", root));
+            SERVER.set(create_dir(c"server", root));
             // INVARIANT: I1: just created.
-            Ok(Self { root })
-        }
+            Self { root, ended: None }
+        };
+        // SAFETY: The drop of the tree removes the file first.
+        tree.ended = Some(unsafe { File::create(&SERVER, "ended", EndedConnections)? });
+        Ok(tree)
     }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
         for dir in [&CLIENT, &SERVER] {
-            dir.0.store(ptr::null_mut(), Relaxed);
+            // SAFETY: NULL.
+            unsafe { dir.set(ptr::null_mut()) };
         }
-        // SAFETY: By I1. All that is in the directory goes with it.
+        if let Some(ended) = self.ended.as_ref() {
+            ended.remove();
+        }
+        // SAFETY: By I1. No file is left, by the contract of `File::create`; the directories below
+        // go with this one.
         unsafe { bindings::rpcrdma_debugfs_remove(self.root) };
     }
 }

@@ -79,12 +79,6 @@ mod tunables;
 use kernel::prelude::*;
 
 use crate::{
-    debugfs::{
-        self,
-        EndedConnections,
-        File,
-        Removable, //
-    },
     sunrpc::svc,
     sysctl, //
 };
@@ -98,7 +92,6 @@ pub(crate) struct Server {
     _backchannel: svc::BackchannelRegistration<Listener>,
     _class: svc::ClassRegistration<Listener>,
     _tunables: sysctl::Registration,
-    _ended: KBox<dyn Removable>,
 }
 
 impl Server {
@@ -108,14 +101,12 @@ impl Server {
     ///
     /// Those of the registrations.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
-        let ended = File::create(&debugfs::SERVER, "ended", EndedConnections)?;
         let tunables = tunables::register()?;
         let class = svc::ClassRegistration::new(module)?;
         Ok(Self {
             _backchannel: svc::BackchannelRegistration::new(&class, module)?,
             _class: class,
             _tunables: tunables,
-            _ended: ended,
         })
     }
 }

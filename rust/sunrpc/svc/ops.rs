@@ -129,7 +129,8 @@ unsafe extern "C" fn accept<L: Listener>(xprt: *mut bindings::svc_xprt) -> *mut 
     };
     match listener.accept(accepting) {
         Some(connection) => {
-            // SAFETY: `free_connection` removes the file first.
+            // SAFETY: `free_connection` removes the file first. SUNRPC has taken a reference to the
+            // module for the connection, and puts it after `free_connection`.
             unsafe { show::create_file(&*connection) };
             connection.into_raw()
         }

@@ -40,13 +40,16 @@ impl<C: Connection> Show for StateOf<C> {
 /// # Safety
 ///
 /// [`StateFile::remove`](super::state_file::StateFile::remove) is called before `connection` is
-/// dropped.
+/// dropped, and before the connection's reference to the module is put.
 pub(super) unsafe fn create_file<C: Connection>(connection: &C) {
     let state_file = connection.state_file();
     let number = state_file.set_number();
     // INVARIANT: I1: by this function's contract.
     let shown = StateOf(NonNull::from(connection));
-    if let Ok(file) = File::create(&debugfs::SERVER, number, shown) {
+    // SAFETY: By this function's contract. The module's exit, which drops the tree, comes after the
+    // last put of a reference to the module.
+    let file = unsafe { File::create(&debugfs::SERVER, number, shown) };
+    if let Ok(file) = file {
         state_file.set(file);
     }
 }

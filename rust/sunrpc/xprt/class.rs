@@ -130,7 +130,8 @@ fn create<T: Transport>(setup: &Setup<'_>) -> Result<*mut bindings::rpc_xprt> {
     let raw = xprt.into_raw(module);
     // SAFETY: The transport is initialised by `NewXprt::init`, and SUNRPC does not know it yet. If
     // `init` fails, it has counted the reference in the header. Module reference and address text
-    // were left to the transport above. `destroy` removes the file.
+    // were left to the transport above. `destroy` removes the file, and puts the module reference
+    // later.
     unsafe {
         Xprt::<T>::init(raw.cast(), connection_ops::connect_worker::<T>)
             .inspect_err(|_| Header::dec_ref(NonNull::new_unchecked(raw.cast())))?;

@@ -46,12 +46,16 @@ unsafe impl<T: Transport> Sync for StateOf<T> {}
 ///
 /// # Safety
 ///
-/// [`XprtState::remove_file`] is called before `state` is dropped.
+/// [`XprtState::remove_file`] is called before `state` is dropped, and before the transport puts
+/// its reference to the module.
 pub(super) unsafe fn create<T: Transport>(state: &XprtState<T>) {
     let id = read_once!(state.xprt(), id);
     // INVARIANT: I1: by this function's contract.
     let shown = StateOf(NonNull::from(state));
-    if let Ok(file) = File::create(&debugfs::CLIENT, id, shown) {
+    // SAFETY: By this function's contract. The module's exit, which drops the tree, comes after the
+    // last put of a reference to the module.
+    let file = unsafe { File::create(&debugfs::CLIENT, id, shown) };
+    if let Ok(file) = file {
         state.set_file(file);
     }
 }
