@@ -32,6 +32,7 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::ordering::Full,
         Arc,
         CondVar,
         Mutex, //
@@ -41,7 +42,10 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::memalloc::NoIo,
+    lib::{
+        memalloc::NoIo,
+        sync::Atomic, //
+    },
     trace::trace, //
 };
 
@@ -49,6 +53,9 @@ kernel::sync::global_lock! {
     // SAFETY: `IbClient::register` initialises it before the first device can be announced.
     unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
 }
+
+/// There is or was an [`IbClient`].
+static MADE: Atomic<bool> = Atomic::new(false);
 
 /// A device between its `add` and the end of its `remove`.
 ///
@@ -245,11 +252,18 @@ unsafe impl Sync for IbClient {}
 
 impl IbClient {
     /// Registers with the core, which calls [`add_one`] for each device before this returns.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if there was a registration already, or the core's error.
     pub(crate) fn register() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             client <- Opaque::try_ffi_init(|slot: *mut bindings::ib_client| {
-                // SAFETY: Called once: the module's init makes the only `IbClient`. Nothing takes
-                // the lock before the registration below.
+                if MADE.xchg(true, Full) {
+                    return Err(EBUSY);
+                }
+                // SAFETY: `MADE` was not set, so this runs once. Nothing takes the lock before the
+                // registration below.
                 unsafe { DEVICES.init() };
                 // SAFETY: `slot` is valid for writes, and all zeroes is a valid `ib_client`.
                 unsafe {
