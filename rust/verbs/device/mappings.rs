@@ -176,7 +176,12 @@ impl Mappings {
     }
 
     /// Ends the mapping in `entry`, if it has one, and frees the entry.
-    pub(super) fn unmap(&self, entry: usize) {
+    ///
+    /// # Safety
+    ///
+    /// `entry` comes from [`Self::reserve`], and the caller does not use it again. The buffer is
+    /// not posted.
+    pub(super) unsafe fn unmap(&self, entry: usize) {
         let mut guard = self.table.lock();
         let table = &mut *guard;
         if let Some(slot) = table.entries.get_mut(entry) {
@@ -187,11 +192,16 @@ impl Mappings {
         }
     }
 
-    /// Ends all mappings. Called when no QP of the domain is left, so the device accesses none.
+    /// Ends all mappings.
     ///
     /// There may be tens of thousands, and with an IOMMU each takes some microseconds, so that the
     /// lock is released now and then.
-    pub(super) fn end(&self) {
+    ///
+    /// # Safety
+    ///
+    /// No QP of the domain is left, so that the device accesses no buffer, and none is mapped any
+    /// more.
+    pub(super) unsafe fn end(&self) {
         while self.end_some() {}
     }
 

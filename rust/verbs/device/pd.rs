@@ -129,9 +129,12 @@ impl Pd {
         self.recv_mappings.id()
     }
 
-    /// Notes that the peer cannot reach memory of this domain, and never will: the QP is destroyed,
-    /// and all MRs are unmapped.
-    pub(in crate::verbs) fn set_fenced(&self) {
+    /// Notes that the peer cannot reach memory of this domain, and never will.
+    ///
+    /// # Safety
+    ///
+    /// The QP of the domain is destroyed, and all MRs that were registered on it are unmapped.
+    pub(in crate::verbs) unsafe fn set_fenced(&self) {
         // Pairs with the load below: what was unmapped was so before.
         self.fenced.store(true, Release);
     }
@@ -151,8 +154,11 @@ impl Pd {
 
 impl Drop for Pd {
     fn drop(&mut self) {
-        self.recv_mappings.end();
-        // SAFETY: Valid by I1. No object of the domain is left: each holds a reference to `self`.
-        unsafe { bindings::ib_dealloc_pd_user(self.pd.as_ptr(), ptr::null_mut()) };
+        // SAFETY: No object of the domain is left, and so no QP: each holds a reference to `self`.
+        // `device_ref` still keeps the device. The domain is valid by I1.
+        unsafe {
+            self.recv_mappings.end();
+            bindings::ib_dealloc_pd_user(self.pd.as_ptr(), ptr::null_mut());
+        }
     }
 }

@@ -54,7 +54,8 @@ impl RecvBuffer {
         let entry = mappings.reserve(flags)?;
         let addr = DmaMapper::new(pd)
             .map_buffer(&mut memory, DIRECTION)
-            .inspect_err(|_| mappings.unmap(entry))?;
+            // SAFETY: The entry was just reserved, and is not used after an error.
+            .inspect_err(|_| unsafe { mappings.unmap(entry) })?;
         // SAFETY: `pd` is borrowed, so it is alive. The memory was just mapped, and `Self::drop`
         // unmaps the entry first.
         unsafe { mappings.set(entry, addr, size) };
@@ -154,7 +155,8 @@ impl RecvBuffer {
 impl Drop for RecvBuffer {
     fn drop(&mut self) {
         self.mappings.uncount(self.memory.len());
-        // The buffer is not posted: its owner has dropped it.
-        self.mappings.unmap(self.entry);
+        // SAFETY: The entry is this buffer's (I1), and is not used again. The buffer is not posted:
+        // its owner has dropped it.
+        unsafe { self.mappings.unmap(self.entry) };
     }
 }

@@ -82,8 +82,13 @@ use super::{
 
 /// An object that posted work requests may refer to, see [`Endpoint::hold_until_drained`].
 pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
-    /// Called when the QP has been destroyed and no completion handler runs any more.
-    fn queues_ended(&self) {}
+    /// Ends what only the QP needed.
+    ///
+    /// # Safety
+    ///
+    /// The drop of the endpoint that holds the object calls this, when the QP has been drained and
+    /// destroyed: no reference to the endpoint is in use, and no completion handler runs any more.
+    unsafe fn queues_ended(&self) {}
 }
 
 /// One end of a connection, or a listener. See the [module documentation](self).
@@ -432,9 +437,11 @@ impl<C: EndpointOps> Drop for EndpointBox<C> {
             // SAFETY: The QP is that of the cm_id (I2), and is drained.
             unsafe { bindings::rdma_destroy_qp(id) };
             for object in this.held.lock().iter() {
-                object.queues_ended();
+                // SAFETY: As required: the QP is gone, and this has the only reference.
+                unsafe { object.queues_ended() };
             }
-            open.queues.pd().set_fenced();
+            // SAFETY: The QP was just destroyed. The pools in `held` have unmapped the MRs.
+            unsafe { open.queues.pd().set_fenced() };
         }
         // SAFETY: The cm_id is valid (I1), has no QP any more, and is not used after this.
         unsafe { bindings::rdma_destroy_id(id) };

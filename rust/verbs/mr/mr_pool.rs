@@ -152,9 +152,9 @@ impl<W> MrPool<W> {
 impl<W: Send + 'static> HeldUntilDrained for Arc<MrPool<W>> {
     /// Unmaps the MRs that are still registered. Their memory belongs to RPCs that will be sent
     /// again or were abandoned.
-    fn queues_ended(&self) {
+    unsafe fn queues_ended(&self) {
         for mr in self.all.iter() {
-            // SAFETY: The endpoint is being dropped, and no handler runs any more.
+            // SAFETY: By this function's contract.
             unsafe { mr.unmap_registered() };
         }
     }

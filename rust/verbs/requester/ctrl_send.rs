@@ -87,7 +87,7 @@ struct Idle {
 
 impl HeldUntilDrained for Arc<Idle> {
     /// Frees the Sends. All that were posted have completed, and are idle.
-    fn queues_ended(&self) {
+    unsafe fn queues_ended(&self) {
         let idle = core::iter::from_fn(|| self.sends.get()).count();
         if idle + self.in_doubt.len() != self.count {
             return;

@@ -42,7 +42,11 @@ pub(crate) mod ep {
     /// Work requests may refer to it.
     pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
         /// The queues are gone.
-        fn queues_ended(&self) {}
+        ///
+        /// # Safety
+        ///
+        /// So they are.
+        unsafe fn queues_ended(&self) {}
     }
 
     /// An end of a connection.
