@@ -40,7 +40,8 @@ pub(crate) struct SendQueue {
     /// The number of entries that may be reserved now.
     share: Atomic<u32>,
     /// The number of free entries of the share. Negative while a chain longer than the share is
-    /// posted, and too low while [`SendQueue::try_reserve`] reverts a failed reservation.
+    /// posted, and too low while [`SendQueue::try_reserve`] reverts a failed reservation. Before
+    /// [`SendQueue::open`] it is negative, so that each reservation fails.
     free: Atomic<i32>,
     /// The number of completed chains, which wraps. Written by the worker of the send CQ.
     completed: Atomic<u32>,
@@ -129,7 +130,7 @@ impl SendQueue {
         Self {
             depth: Atomic::new(0),
             share: Atomic::new(0),
-            free: Atomic::new(0),
+            free: Atomic::new(-1),
             completed: Atomic::new(0),
             stranded: Atomic::new(0),
             in_doubt: Atomic::new(0),
@@ -223,11 +224,13 @@ impl SendQueue {
 
     /// Returns whether any entries are reserved.
     pub(crate) fn is_used(&self) -> bool {
+        // Before `open` there are no entries, and `free` is negative.
         // CAST: At most `i32::MAX`.
-        self.free.load(Relaxed) < self.share.load(Relaxed) as i32
+        self.depth() > 0 && self.free.load(Relaxed) < self.share.load(Relaxed) as i32
     }
 
-    /// The number of free entries and of all entries, for trace events.
+    /// The number of free entries and of all entries, for trace events. The former is -1 before
+    /// [`Self::open`].
     pub(crate) fn state(&self) -> (i32, i32) {
         // CAST: `open` limits the depth to `i32::MAX`.
         (self.free.load(Relaxed), self.depth.load(Relaxed) as i32)

@@ -103,6 +103,25 @@ fn completes(connection: &Arc<Connection>, entries: u32) -> thread::JoinHandle<(
     thread::spawn(move || connection.complete(entries))
 }
 
+/// A Send Queue before it is open, and then. Law: no entry is reserved before, and all can be
+/// reserved then.
+#[test]
+fn nothing_is_reserved_before_the_queue_is_open() {
+    explore_full(|| {
+        let queue = SendQueue::new();
+        for entries in [0, 1, 2] {
+            assert!(queue.try_reserve(entries).is_none());
+            assert!(!queue.is_used());
+        }
+        queue.open(2, 2);
+        assert!(!queue.is_used());
+        let permit = queue.try_reserve(2);
+        assert!(permit.is_some() && queue.is_used() && queue.try_reserve(1).is_none());
+        drop(permit);
+        assert_eq!(queue.state(), (2, 2));
+    });
+}
+
 /// A chain of two entries fills the Send Queue, and completes while a thread posts another. Law:
 /// the second chain is posted at once, by the completion, or by its own thread.
 #[test]
