@@ -100,7 +100,8 @@ struct Content<T> {
 }
 
 impl<T: Show> Content<T> {
-    const FOPS: bindings::debugfs_short_fops = bindings::debugfs_short_fops {
+    /// The operations. They stay while the module is loaded.
+    const FOPS: &'static bindings::debugfs_short_fops = &bindings::debugfs_short_fops {
         read: Some(read::<T>),
         write: None,
         llseek: None,
@@ -229,14 +230,14 @@ impl<T: Show> File<T> {
         if !parent.is_null() {
             // SAFETY: The name is a string. The parent is an error or a directory, which stays by
             // this function's contract. The content stays until the file is removed, and the
-            // operations, a static, as long as the module.
+            // operations as long as the module.
             let dentry = unsafe {
                 bindings::rpcrdma_debugfs_create_file(
                     name.as_ptr().cast(),
                     MODE,
                     parent,
                     content.cast_mut().cast(),
-                    &Content::<T>::FOPS,
+                    Content::<T>::FOPS,
                 )
             };
             // INVARIANT: I1: just created; the rest by this function's contract.
