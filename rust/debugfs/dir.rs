@@ -25,7 +25,7 @@ impl Dir {
         Self(Atomic::new(ptr::null_mut()))
     }
 
-    /// NULL, an error, or the directory.
+    /// The directory, or an error; NULL if there is no [`Tree`](super::Tree).
     pub(super) fn dentry(&self) -> *mut bindings::dentry {
         self.0.load(Relaxed)
     }

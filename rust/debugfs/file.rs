@@ -198,8 +198,7 @@ impl<T: Show> File<T> {
     ///
     /// # Safety
     ///
-    /// If there is a [`Tree`](super::Tree) when this is called, the file is removed before the tree
-    /// is dropped.
+    /// There is a [`Tree`](super::Tree), and the file is removed before the tree is dropped.
     pub(crate) unsafe fn create(
         dir: &Dir,
         name: impl Display,
@@ -225,24 +224,20 @@ impl<T: Show> File<T> {
             content,
         };
         let content: *const Content<T> = &*file.content;
-        // Without a `Tree` there is no file.
-        let parent = dir.dentry();
-        if !parent.is_null() {
-            // SAFETY: The name is a string. The parent is an error or a directory, which stays by
-            // this function's contract. The content stays until the file is removed, and the
-            // operations as long as the module.
-            let dentry = unsafe {
-                bindings::rpcrdma_debugfs_create_file(
-                    name.as_ptr().cast(),
-                    MODE,
-                    parent,
-                    content.cast_mut().cast(),
-                    Content::<T>::FOPS,
-                )
-            };
-            // INVARIANT: I1: just created; the rest by this function's contract.
-            file.dentry.store(dentry, Relaxed);
-        }
+        // SAFETY: The name is a string. The parent is an error or a directory, which stays by this
+        // function's contract. The content stays until the file is removed, and the operations as
+        // long as the module.
+        let dentry = unsafe {
+            bindings::rpcrdma_debugfs_create_file(
+                name.as_ptr().cast(),
+                MODE,
+                dir.dentry(),
+                content.cast_mut().cast(),
+                Content::<T>::FOPS,
+            )
+        };
+        // INVARIANT: I1: just created; the rest by this function's contract.
+        file.dentry.store(dentry, Relaxed);
         let file: KBox<dyn Removable> = KBox::new(file, GFP_KERNEL)?;
         Ok(file)
     }

@@ -69,7 +69,7 @@ impl Tree {
             // INVARIANT: I1: just created.
             Self { root, ended: None }
         };
-        // SAFETY: The drop of the tree removes the file first.
+        // SAFETY: This is the tree, whose drop removes the file first.
         tree.ended = Some(unsafe { File::create(&SERVER, "ended", EndedConnections)? });
         Ok(tree)
     }

@@ -46,8 +46,8 @@ pub(super) unsafe fn create_file<C: Connection>(connection: &C) {
     let number = state_file.set_number();
     // INVARIANT: I1: by this function's contract.
     let shown = StateOf(NonNull::from(connection));
-    // SAFETY: By this function's contract. The module's exit, which drops the tree, comes after the
-    // last put of a reference to the module.
+    // SAFETY: By this function's contract. The module makes the tree before SUNRPC can take a
+    // reference to the module, and its exit, which drops the tree, comes after the last put of one.
     let file = unsafe { File::create(&debugfs::SERVER, number, shown) };
     if let Ok(file) = file {
         state_file.set(file);

@@ -52,8 +52,8 @@ pub(super) unsafe fn create<T: Transport>(state: &XprtState<T>) {
     let id = read_once!(state.xprt(), id);
     // INVARIANT: I1: by this function's contract.
     let shown = StateOf(NonNull::from(state));
-    // SAFETY: By this function's contract. The module's exit, which drops the tree, comes after the
-    // last put of a reference to the module.
+    // SAFETY: By this function's contract. The module makes the tree before SUNRPC can take a
+    // reference to the module, and its exit, which drops the tree, comes after the last put of one.
     let file = unsafe { File::create(&debugfs::CLIENT, id, shown) };
     if let Ok(file) = file {
         state.set_file(file);
