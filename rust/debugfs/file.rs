@@ -23,14 +23,13 @@ use core::{
 };
 
 use kernel::{
-    new_mutex,
     prelude::*,
     sync::{
         atomic::ordering::{
             Full,
             Relaxed, //
         },
-        Mutex, //
+        global_lock, //
     }, //
 };
 
@@ -53,34 +52,71 @@ const TEXT: usize = 4096;
 /// The largest size of a text.
 const MAX_TEXT: usize = 65_536;
 
-/// How many readers of one file may read its text in parts at a time.
-const MAX_PARTIAL: usize = 8;
+/// How many readers may read a text in parts at a time.
+const MAX_PARTIAL: usize = 32;
+
+/// The number of the next file. 64 bits do not wrap around.
+static NEXT_ID: Atomic<u64> = Atomic::new(1);
 
 /// Anyone who may search the directories of debugfs may read. Under lockdown, other files could not
 /// be read.
 const MODE: bindings::umode_t = 0o444;
 
-/// The rest of the text of a reader whose buffer was shorter.
+/// A text whose reader had a shorter buffer.
 struct Partial {
+    /// The [`Content::id`] of the file.
+    content: u64,
     /// The address of the `struct file`, which identifies the reader.
     reader: usize,
     text: KVec<u8>,
 }
 
-/// The texts that readers read in parts. A reader that goes on after [`MAX_PARTIAL`] others have
-/// begun finds the end of the file.
+/// The texts that readers read in parts, of all files: debugfs does not tell that a reader has
+/// closed its file, so that the text of such a reader stays until others replace it. A reader that
+/// goes on after [`MAX_PARTIAL`] others have begun finds the end of the file.
 struct Partials {
     entries: [Option<Partial>; MAX_PARTIAL],
     next: usize,
 }
 
+global_lock! {
+    // SAFETY: `init` initializes it, before there is a file.
+    unsafe(uninit) static PARTIALS: Mutex<Partials> = Partials::new();
+}
+
+/// Initializes what all files share, before there is a file.
+///
+/// # Safety
+///
+/// Called once.
+pub(super) unsafe fn init() {
+    // SAFETY: By this function's contract.
+    unsafe { PARTIALS.init() };
+}
+
 impl Partials {
-    fn take(&mut self, reader: usize) -> Option<KVec<u8>> {
+    const fn new() -> Self {
+        Self {
+            entries: [const { None }; MAX_PARTIAL],
+            next: 0,
+        }
+    }
+
+    /// The entries of texts of this content.
+    fn of(&mut self, content: u64) -> impl Iterator<Item = &mut Option<Partial>> {
+        let is_of = move |entry: &&mut Option<Partial>| {
+            let partial = Option::as_ref(*entry);
+            partial.is_some_and(|partial| partial.content == content)
+        };
+        self.entries.iter_mut().filter(is_of)
+    }
+
+    fn take(&mut self, content: u64, reader: usize) -> Option<KVec<u8>> {
         let is_of = |entry: &&mut Option<Partial>| {
             let partial = Option::as_ref(*entry);
             partial.is_some_and(|partial| partial.reader == reader)
         };
-        let entry = self.entries.iter_mut().find(is_of)?;
+        let entry = self.of(content).find(is_of)?;
         entry.take().map(|partial| partial.text)
     }
 
@@ -92,11 +128,9 @@ impl Partials {
     }
 }
 
-#[pin_data]
 struct Content<T> {
+    id: u64,
     shown: T,
-    #[pin]
-    partials: Mutex<Partials>,
 }
 
 impl<T: Show> Content<T> {
@@ -122,7 +156,7 @@ impl<T: Show> Content<T> {
 
     /// The text for a `reader` at this position, if there is more of it.
     fn text(&self, reader: usize, is_start: bool) -> Result<Option<KVec<u8>>> {
-        let partial = self.partials.lock().take(reader);
+        let partial = PARTIALS.lock().take(self.id, reader);
         if is_start {
             self.compose().map(Some)
         } else {
@@ -132,8 +166,21 @@ impl<T: Show> Content<T> {
 
     /// Keeps the text for the next read of `reader`.
     fn keep(&self, reader: usize, text: KVec<u8>) {
-        let replaced = self.partials.lock().put(Partial { reader, text });
+        let partial = Partial {
+            content: self.id,
+            reader,
+            text,
+        };
+        let replaced = PARTIALS.lock().put(partial);
         drop(replaced);
+    }
+}
+
+impl<T> Drop for Content<T> {
+    fn drop(&mut self) {
+        for entry in PARTIALS.lock().of(self.id) {
+            *entry = None;
+        }
     }
 }
 
@@ -186,7 +233,7 @@ pub(crate) trait Removable: Send + Sync {
 ///   [`File::create`] has its caller remove the file before the directory goes.
 pub(crate) struct File<T: Show> {
     dentry: Atomic<*mut bindings::dentry>,
-    content: Pin<KBox<Content<T>>>,
+    content: KBox<Content<T>>,
 }
 
 impl<T: Show> File<T> {
@@ -204,17 +251,8 @@ impl<T: Show> File<T> {
         name: impl Display,
         shown: T,
     ) -> Result<KBox<dyn Removable>> {
-        let partials = Partials {
-            entries: [const { None }; MAX_PARTIAL],
-            next: 0,
-        };
-        let content = KBox::pin_init(
-            pin_init!(Content {
-                shown,
-                partials <- new_mutex!(partials, "Content::partials"),
-            }),
-            GFP_KERNEL,
-        )?;
+        let id = NEXT_ID.fetch_add(1, Relaxed);
+        let content = KBox::new(Content { id, shown }, GFP_KERNEL)?;
         let mut text = Lines::with_capacity(32)?;
         write!(text, "{name}\0").map_err(|_| EINVAL)?;
         let name = text.into_bytes();

@@ -24,6 +24,7 @@ use super::{
         EndedConnections, //
     },
     file::{
+        self,
         File,
         Removable, //
     }, //
@@ -62,6 +63,7 @@ impl Tree {
         // returns one for its children. The drop of the tree removes the directories, after it has
         // set both to NULL.
         let mut tree = unsafe {
+            file::init();
             ended::init();
             let root = create_dir(c"rpcrdma", ptr::null_mut());
             CLIENT.set(create_dir(c"client", root));

@@ -13,7 +13,7 @@ use kernel::{lockdep, sched};
 use super::*;
 
 /// The locks that a reader may take. No RPC takes one of them unless it is given up.
-const LOCKS: [&str; 3] = ["XprtState::link", "Content::partials", "ENDED"];
+const LOCKS: [&str; 3] = ["XprtState::link", "PARTIALS", "ENDED"];
 
 /// The content of a file, and its operations, by address.
 type Shown = (usize, usize);
