@@ -2,10 +2,11 @@
 
 //! Pages that NFSD displaces from a request, kept for later requests.
 //!
-//! In a splice read NFSD replaces pages in the slots of a `struct svc_rqst` by pages of the file,
-//! and puts the slot's reference to the page that it displaces. A second reference, taken before,
-//! keeps that page from being freed. The second reference gives no access to a page that is still
-//! in its slot.
+//! In a splice read NFSD replaces pages in the slots of a `struct svc_rqst` by pages of the file.
+//! `svc_rqst_replace_page()` moves the slot's reference to a displaced page to `rq_fbatch`. SUNRPC
+//! puts that reference when the batch is full, or at another time, and uses it for nothing else. A
+//! second reference, taken before, keeps the page from being freed. The second reference gives no
+//! access to a page that is still in its slot.
 
 use core::mem;
 
@@ -64,12 +65,12 @@ impl CtxtPages {
     /// # Safety
     ///
     /// If [`Self::note`] was called, `slots` are the slots that were noted, or the first of them.
-    /// Code that has displaced a page from them has put the slot's reference, and has not moved the
-    /// page to another slot.
+    /// Code that has displaced a page from them does not access the page again, and puts the slot's
+    /// reference, sooner or later.
     #[inline]
     pub(crate) unsafe fn displaced(&mut self, slots: &[PageSlot]) -> &mut PageArray {
-        // A displaced page had no reference but that of its slot (I1), which was put, so this array
-        // has the only one.
+        // A displaced page had no reference but that of its slot (I1). By this function's contract
+        // the page is not accessed by that one any more, and this array has the other one.
         if mem::take(&mut self.noted) {
             self.pages.retain_displaced(slots);
         } else {

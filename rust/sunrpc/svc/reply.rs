@@ -303,8 +303,9 @@ impl Located<'_> {
             return Err(EINVAL);
         };
         // SAFETY: The slots from the second one on are those that were noted, since the Call was
-        // not deferred and the slots have not moved. nfsd and SUNRPC put the pages that they
-        // replaced, and nothing was moved.
+        // not deferred and the slots have not moved. nfsd displaces pages by
+        // `svc_rqst_replace_page()` alone, which moves their references to `rq_fbatch`: SUNRPC puts
+        // these, and does not access the pages.
         let displaced = unsafe { noted.displaced(rest) };
         let any = displaced.len() > 0;
         let Some(bytes) = first.address() else {
