@@ -2,9 +2,11 @@
 
 //! The DMA mappings of a protection domain's Receive buffers.
 //!
-//! The task that reads a message may keep its buffer for any length of time: tasks are frozen
-//! before a suspend. Were the mapping to last as long as the buffer, the removal of a device would
-//! wait for that task. So the mapping ends with the domain, and the memory with the last reader.
+//! A task of the client that reads a Reply may keep its buffer for any length of time: tasks are
+//! frozen before a suspend. Were the mapping to last as long as the buffer, the removal of a device
+//! would wait for that task. So the mapping ends with the domain, and the memory with the last
+//! reader. On the server, an nfsd thread that executes a Call keeps the connection, and so the
+//! domain: the removal waits for that thread.
 
 use core::{
     mem,
