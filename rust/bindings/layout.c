@@ -82,4 +82,8 @@ const u32 rpcrdma_layout[RPCRDMA_LAYOUT_ENTRIES] = {
 	sizeof(struct bio_vec),
 	sizeof(struct page),
 	sizeof(struct ctl_table),
+	sizeof(struct ib_qp_attr),
+	sizeof(struct rpc_timeout),
+	sizeof(struct delayed_work),
+	sizeof(struct debugfs_short_fops),
 };

@@ -96,6 +96,10 @@ layout! {
     size_of::<bio_vec>(), "bio_vec";
     size_of::<page>(), "page";
     size_of::<ctl_table>(), "ctl_table";
+    size_of::<ib_qp_attr>(), "ib_qp_attr";
+    size_of::<rpc_timeout>(), "rpc_timeout";
+    size_of::<delayed_work>(), "delayed_work";
+    size_of::<debugfs_short_fops>(), "debugfs_short_fops";
 }
 
 /// Compares the layout of all structures, and logs the first difference.
