@@ -12,10 +12,3 @@ pub(super) fn jiffies() -> c_ulong {
     // SAFETY: Reads one word.
     unsafe { bindings::rpcrdma_jiffies() }
 }
-
-/// `get_jiffies_64()`.
-#[inline]
-pub(super) fn jiffies64() -> u64 {
-    // SAFETY: Reads the counter, on a 32 bit kernel under its seqlock.
-    unsafe { bindings::rpcrdma_jiffies64() }
-}

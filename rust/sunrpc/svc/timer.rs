@@ -18,13 +18,13 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
+        clock,
         delayed_work::RawDelayedWork,
         sync::{
             Atomic,
             SetOnce, //
         }, //
-    },
-    sunrpc::time::jiffies64, //
+    }, //
 };
 
 use super::handle::XprtHandle;
@@ -60,7 +60,7 @@ impl XprtTimer {
 
     /// The current time.
     pub(crate) fn now() -> u64 {
-        jiffies64()
+        clock::jiffies()
     }
 
     /// The number of jiffies in `seconds`.
