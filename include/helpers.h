@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's macros and inline functions as functions, for Rust. Each is one
- * line; longer code belongs in Rust.
+ * The kernel's macros and inline functions as functions, for Rust. Most are one
+ * line. Longer code belongs in Rust, unless a loop here saves a call for each
+ * page.
  */
 
 #ifndef _RPCRDMA_HELPERS_H

@@ -25,7 +25,7 @@
 //!
 //! ```text
 //! client, server         -> wire, engine, lib, trace, sysctl, debugfs, verbs, sunrpc
-//! sunrpc                 -> bindings, lib, trace, debugfs
+//! sunrpc                 -> bindings, compat, lib, trace, debugfs
 //! verbs                  -> bindings, lib, trace
 //! trace, sysctl, debugfs -> bindings, lib
 //! lib                    -> bindings, compat

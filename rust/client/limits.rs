@@ -225,7 +225,7 @@ impl Limits {
             reply_read_entries: reply_reads.entries,
             own: PrivateData {
                 // The flag promises that each handle is registered for one Call, which is always
-                // so. Not on iWARP: see `Endpoint::invalidates_in_order`.
+                // so. Not on iWARP, see `MrList::take_invalidated`.
                 remote_invalidation: remote_invalidation && !device.registers_to_read,
                 send_size,
                 receive_size: round_down(tunables::INLINE_READ.get()),

@@ -43,7 +43,7 @@
 //!
 //! * `XprtState::link`, then either the locks that the end of a connection takes, or
 //!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
-//! * `CtrlQueue::waiting`, then `Pool::taken` or `InDoubt::list`: a message that is queued takes an
+//! * `CtrlQueue::waiting`, then `Pool::free` or `InDoubt::list`: a message that is queued takes an
 //!   idle control Send, whose post may fail.
 //!
 //! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.

@@ -88,9 +88,9 @@ events! {
     fn svcrdma_dma_map_err(cid: Cid, dma_addr: u64, length: u32);
     /// The memory of an RDMA Read or Write could not be mapped.
     fn svcrdma_dma_map_rw_err(cq_id: u32, offset: u64, handle: u32, nents: u32, status: i32);
-    /// A thread waits for Send Queue entries.
+    /// A message, or the RDMA Reads of a Call, has to wait for Send Queue entries.
     fn svcrdma_sq_full(cid: Cid, avail: i32, depth: i32);
-    /// A thread has got Send Queue entries after a wait.
+    /// A message, or the RDMA Reads of a Call, has got Send Queue entries after a wait.
     fn svcrdma_sq_retry(cid: Cid, avail: i32, depth: i32);
     /// Work requests could not be posted.
     fn svcrdma_sq_post_err(cid: Cid, avail: i32, depth: i32, status: i32);

@@ -43,7 +43,8 @@ impl DeviceAttrs {
 /// The depths of a connection's queues: requested from the device, or granted by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueDepths {
-    /// Work requests of the Send Queue, without those of `rdma_ctxs`.
+    /// Work requests of the Send Queue. A request is without those of `rdma_ctxs`; what the device
+    /// has granted includes them.
     pub(crate) send_wr: u32,
     /// Work requests of the Receive Queue.
     pub(crate) recv_wr: u32,

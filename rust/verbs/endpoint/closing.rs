@@ -8,7 +8,9 @@
 //! looks again after each post, and the drain is repeated if any handler found the endpoint
 //! closing. This is rare, and a second drain would cost each connection what the first one does.
 //!
-//! The device orders the posts to a queue by a lock. A handler whose post lies behind the marker
+//! A lock of the device orders the marker and a post that lies behind it: as a rule that of the
+//! queue. siw takes no lock of a queue in the error state. It completes the work request at once,
+//! and orders the completions by the lock of the CQ. A handler whose post lies behind the marker
 //! has taken that lock after the closing thread, and so sees that closing has begun.
 
 use kernel::sync::atomic::ordering::Relaxed;
