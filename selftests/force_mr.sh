@@ -16,6 +16,7 @@ test_cleanup() {
 	touch "$ktap_dir/stop"
 	cd /
 	umount_all
+	[ ! -d /sys/module/limit_device ] || rmmod limit_device
 }
 
 verified_load() {
@@ -36,7 +37,25 @@ transfers_with_force_mr() {
 	rm -r "$WORK"
 }
 
+# An MR of the server covers 256 pages. This READ is one RDMA Write from 257, many of which are
+# neighbours. The client's device is limited, so that the client exposes 1 MiB as one segment.
+read_of_more_pages_than_an_mr() {
+	insmod "$HELPERS/limit_device.ko" device="$BED_CLIENT_DEV" max_sge_rd=16
+	nfs_mount "$1" rdma
+	work_dir "force-mr-pages-$1"
+	head -c 2M /dev/urandom >"$WORK/file"
+	nfs_remount "$1" rdma
+	timeout -s KILL 120 dd if="$WORK/file" of=/tmp/read bs=1M count=1 skip=5 \
+		iflag=direct,skip_bytes status=none || fail "no READ"
+	[ "$(tail -c +6 "$WORK/file" | head -c 1M | sha256sum)" = \
+		"$(sha256sum </tmp/read)" ] || fail "wrong data"
+	rm -r "$WORK" /tmp/read
+	nfs_umount
+	rmmod limit_device
+}
+
 bed_up
 rm $conf
-[ $# -gt 0 ] || set -- "transfers_with_force_mr 3" "transfers_with_force_mr 4.2"
+[ $# -gt 0 ] || set -- "transfers_with_force_mr 3" "transfers_with_force_mr 4.2" \
+	"read_of_more_pages_than_an_mr 4.2"
 ktap_run "$@"

@@ -364,7 +364,7 @@ fn open_ep(
     } else {
         0
     };
-    let read_mr_budget = ReadMrBudget::new(mrs, device.max_fast_reg_pages);
+    let read_mr_budget = ReadMrBudget::new(mrs, device.rw_mr_pages());
     ctx.incoming
         .lock()
         .read_backlog

@@ -11,9 +11,6 @@ use kernel::page::PAGE_SIZE;
 
 use crate::wire::ReadList;
 
-/// Pages in such an MR of the RDMA core, if the device supports as many.
-const MAX_PAGES: u32 = 256;
-
 const PAGE: u32 = PAGE_SIZE as u32;
 
 /// The MRs for RDMA Reads of one connection.
@@ -26,11 +23,11 @@ pub(super) struct ReadMrBudget {
 }
 
 impl ReadMrBudget {
-    /// `total` MRs on a device that supports MRs of `pages` pages.
+    /// `total` MRs of `pages` pages each.
     pub(super) fn new(total: u32, pages: u32) -> Self {
         Self {
             total,
-            pages: NonZeroU32::new(pages.min(MAX_PAGES)).unwrap_or(NonZeroU32::MIN),
+            pages: NonZeroU32::new(pages).unwrap_or(NonZeroU32::MIN),
         }
     }
 

@@ -10,7 +10,7 @@
  * than that; rw_mrs counts the MRs that it allocates for this.
  *
  *	insmod limit_device.ko device=NAME [max_qp_wr=N] [max_send_sge=N] [max_sq_bytes=N]
- *		[max_sgl_rd=N]
+ *		[max_sge_rd=N] [max_sgl_rd=N]
  */
 #include <linux/kprobes.h>
 #include <linux/log2.h>
@@ -29,6 +29,10 @@ MODULE_PARM_DESC(max_qp_wr, "entries of a queue");
 static int max_send_sge;
 module_param(max_send_sge, int, 0444);
 MODULE_PARM_DESC(max_send_sge, "SGEs of a Send");
+
+static int max_sge_rd;
+module_param(max_sge_rd, int, 0444);
+MODULE_PARM_DESC(max_sge_rd, "SGEs of an RDMA Read");
 
 static ulong max_sq_bytes;
 module_param(max_sq_bytes, ulong, 0444);
@@ -87,6 +91,7 @@ static void remove_one(struct ib_device *ibdev, void *data)
 		return;
 	ibdev->attrs.max_qp_wr = saved->max_qp_wr;
 	ibdev->attrs.max_send_sge = saved->max_send_sge;
+	ibdev->attrs.max_sge_rd = saved->max_sge_rd;
 	ibdev->attrs.max_sgl_rd = saved->max_sgl_rd;
 	if (max_sq_bytes)
 		ibdev->ops.create_qp = create_qp;
@@ -111,6 +116,7 @@ static int add_one(struct ib_device *ibdev)
 	ib_set_client_data(ibdev, &client, saved);
 	lower(&ibdev->attrs.max_qp_wr, max_qp_wr);
 	lower(&ibdev->attrs.max_send_sge, max_send_sge);
+	lower(&ibdev->attrs.max_sge_rd, max_sge_rd);
 	if (max_sgl_rd)
 		ibdev->attrs.max_sgl_rd = max_sgl_rd;
 	if (max_sq_bytes) {

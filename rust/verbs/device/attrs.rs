@@ -4,6 +4,9 @@
 //!
 //! Plain values: the host tests compile this file, too.
 
+/// The pages of an MR for `rdma_rw`, if the device supports as many: `rdma_rw_fr_page_list_len()`.
+const MAX_RW_MR_PAGES: u32 = 256;
+
 /// The limits of a device, as far as this module uses them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceAttrs {
@@ -37,6 +40,11 @@ impl DeviceAttrs {
     /// Returns whether `rdma_rw` takes MRs from the QP's pool.
     pub(crate) fn rw_needs_mrs(&self) -> bool {
         self.registers_to_read || self.registers_all
+    }
+
+    /// The pages that an MR of the QP's pool covers.
+    pub(crate) fn rw_mr_pages(&self) -> u32 {
+        self.max_fast_reg_pages.clamp(1, MAX_RW_MR_PAGES)
     }
 }
 

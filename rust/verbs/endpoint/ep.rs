@@ -122,6 +122,8 @@ struct Open {
     queues: Queues,
     /// See [`DeviceAttrs::registers_to_read`].
     registers_to_read: bool,
+    /// The pages that an `rdma_rw` context may touch.
+    rw_ctx_pages: u32,
 }
 
 /// A cm_id that has no other owner, and delivers no event before an endpoint owns it.
@@ -244,11 +246,16 @@ impl<C: EndpointOps> Endpoint<C> {
         // CQs before it is freed.
         let queues = unsafe { Queues::new(self.id(), pd, want, arg, events::qp_event::<C>, port)? };
         let depths = *queues.depths();
+        let rw_ctx_pages = match depths.rdma_ctxs {
+            0 => u32::MAX,
+            _ => device.rw_mr_pages(),
+        };
         // INVARIANT: I2: as just created. `open` is not set: `opening` stays set from here on.
         self.open.populate(Open {
             notifier,
             queues,
             registers_to_read: device.registers_to_read,
+            rw_ctx_pages,
         });
         Ok(depths)
     }
@@ -331,6 +338,18 @@ impl<C: EndpointOps> Endpoint<C> {
         self.open
             .as_ref()
             .is_some_and(|o| o.queues.depths().rdma_ctxs > 0)
+    }
+
+    /// The number of pages that an `rdma_rw` context may touch: those that an MR covers, if the QP
+    /// has MRs for such contexts. The core divides a context among MRs by the entries of its
+    /// mapping, and fails if the entries of one MR have more pages than the MR. A run of pages is
+    /// one entry, and the IOMMU may merge runs. Writes on iWARP have the same limit: with
+    /// `ib_core.force_mr`, a parameter that the core does not export, they take MRs, too.
+    #[inline]
+    pub(in crate::verbs) fn rw_ctx_pages(&self) -> u32 {
+        self.open
+            .as_ref()
+            .map_or(u32::MAX, |open| open.rw_ctx_pages)
     }
 
     /// Posts a chain of work requests to the Send Queue.

@@ -19,6 +19,10 @@ use crate::lib::bvec::{
 
 use super::run::Run;
 
+/// The largest run of contiguous pages that is mapped as one. The bounce buffers (swiotlb) of some
+/// machines have 256 KiB for a mapping, whatever the page size, and may be fragmented.
+const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
+
 /// Runs of contiguous memory.
 pub(super) struct Runs(KVec<Run>);
 
@@ -29,7 +33,7 @@ impl Runs {
     }
 
     /// Replaces all runs by those of the memory of `bvecs`. A run is contiguous, and has up to
-    /// `max_run` bytes. There are at most `count` of the `bvecs`. Returns the number of bytes.
+    /// [`MAX_RUN`] bytes. There are at most `count` of the `bvecs`. Returns the number of bytes.
     ///
     /// # Errors
     ///
@@ -39,7 +43,6 @@ impl Runs {
         &mut self,
         count: usize,
         mut bvecs: impl BVecs<'p>,
-        max_run: u32,
         flags: Flags,
     ) -> Result<u32> {
         self.0.clear();
@@ -52,7 +55,7 @@ impl Runs {
         let run = entry.write(Run::new(&first));
         let (more, bytes) = match bvecs.next() {
             None => (0, 0),
-            Some(second) => fill_rest(run, rest, [first, second], bvecs, max_run)?,
+            Some(second) => fill_rest(run, rest, [first, second], bvecs)?,
         };
         // SAFETY: So many entries of the spare capacity were written.
         unsafe { self.0.inc_len(more.wrapping_add(1)) };
@@ -79,7 +82,6 @@ fn fill_rest<'r, 'p>(
     room: &'r mut [MaybeUninit<Run>],
     [mut before, first]: [BVec<'p>; 2],
     mut bvecs: impl BVecs<'p>,
-    max_run: u32,
 ) -> Result<(usize, u64)> {
     let most = room.len();
     let mut room = room.iter_mut();
@@ -88,9 +90,9 @@ fn fill_rest<'r, 'p>(
     while let Some(bvec) = next {
         // NO-OVERFLOW: A `u32` for each run that memory holds.
         bytes = bytes.wrapping_add(bvec.len().into());
-        // NO-OVERFLOW: A run has up to `max_run` bytes or one page.
+        // NO-OVERFLOW: A run has up to `MAX_RUN` bytes.
         let longer = last.len().wrapping_add(bvec.len());
-        if is_next_page(&before, &bvec) && before.adjoins(&bvec) && longer <= max_run {
+        if is_next_page(&before, &bvec) && before.adjoins(&bvec) && longer <= MAX_RUN {
             last.set_len(longer);
         } else {
             last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));
@@ -102,7 +104,7 @@ fn fill_rest<'r, 'p>(
                 let bvec = page.bvec().ok_or(EINVAL)?;
                 bytes = bytes.wrapping_add(PAGE.into());
                 let longer = last.len().wrapping_add(PAGE);
-                if is_next_page(&before, &bvec) && longer <= max_run {
+                if is_next_page(&before, &bvec) && longer <= MAX_RUN {
                     last.set_len(longer);
                 } else {
                     last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));

@@ -23,7 +23,10 @@ use kernel::prelude::*;
 use crate::{
     bindings,
     lib::{
-        bvec::BVecs,
+        bvec::{
+            BVecs,
+            PAGE, //
+        },
         gfp::Gfp,
         llist::Chain,
         llist_box::LlistBox,
@@ -114,13 +117,71 @@ impl RwChain {
     /// # Errors
     ///
     /// `EINVAL` if the span is empty or not within the pages, or if the chain is prepared for
-    /// another endpoint; `ENOMEM` or `EIO` if the pages cannot be mapped.
+    /// another endpoint; `ENOMEM` or `EIO` if the pages cannot be mapped. A part of the span may
+    /// then be prepared.
     ///
     /// # Safety
     ///
     /// The pages stay in the array until the transfers are released.
     #[inline]
     pub(in crate::verbs) unsafe fn add<C: EndpointOps>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &RwCtxtPool,
+        pages: &PageArray,
+        span: Span,
+        remote: Remote,
+    ) -> Result {
+        // SAFETY: By this function's contract.
+        unsafe {
+            if span.pages() > ep.rw_ctx_pages() {
+                self.add_parts(ep, pool, pages, span, remote)
+            } else {
+                self.add_whole(ep, pool, pages, span, remote)
+            }
+        }
+    }
+
+    /// Prepares the transfer of `span` in parts that have an MR each, as [`Self::add`] does. Each
+    /// part but the last ends with a page, so that there are no more of them than MRs were counted
+    /// for the span.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::add`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn add_parts<C: EndpointOps>(
+        &mut self,
+        ep: &Endpoint<C>,
+        pool: &RwCtxtPool,
+        pages: &PageArray,
+        span: Span,
+        remote: Remote,
+    ) -> Result {
+        let most = ep.rw_ctx_pages().saturating_mul(PAGE);
+        let mut done = 0;
+        while done < span.len {
+            let rest = span.part(done, span.len);
+            let part = rest.part(0, most - rest.start % PAGE);
+            let at = Remote {
+                offset: remote.offset.wrapping_add(done.into()),
+                ..remote
+            };
+            // SAFETY: By this function's contract.
+            unsafe { self.add_whole(ep, pool, pages, part, at)? };
+            done += part.len;
+        }
+        Ok(())
+    }
+
+    /// Prepares the transfer of `span` by one context, as [`Self::add`] does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::add`].
+    #[inline]
+    unsafe fn add_whole<C: EndpointOps>(
         &mut self,
         ep: &Endpoint<C>,
         pool: &RwCtxtPool,

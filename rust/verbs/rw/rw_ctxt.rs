@@ -26,10 +26,7 @@ use kernel::{
 use crate::{
     bindings,
     lib::{
-        bvec::{
-            BVecs,
-            PAGE, //
-        },
+        bvec::BVecs,
         gfp::Gfp,
         llist_box::LlistBox,
         pool::Pool, //
@@ -52,14 +49,6 @@ use super::{
     run,
     runs::Runs, //
 };
-
-/// The largest run of contiguous pages that is mapped as one. The bounce buffers (swiotlb) of some
-/// machines have 256 KiB for a mapping, whatever the page size, and may be fragmented.
-const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
-
-/// The same where the core registers the memory of Reads: its MRs have room for as many pages as
-/// there are runs.
-const MAX_RUN_IN_MR: u32 = PAGE;
 
 /// Converts an error of the core. If the core lacks MRs on this QP, later connections have some.
 #[cold]
@@ -150,7 +139,7 @@ impl RwCtxt {
     }
 
     /// Prepares the transfer of `bvecs`, at most `count`, to or from `remote`. If there are none,
-    /// nothing is prepared.
+    /// nothing is prepared. More than [`Endpoint::rw_ctx_pages`] of them may not fit their MRs.
     ///
     /// # Errors
     ///
@@ -172,11 +161,7 @@ impl RwCtxt {
         gfp: Gfp,
     ) -> Result<RwCost> {
         let qp = ep.qp().ok_or(EINVAL)?;
-        let max_run = match direction {
-            Direction::FromDevice if ep.registers_to_read() => MAX_RUN_IN_MR,
-            _ => MAX_RUN,
-        };
-        let bytes = self.runs.fill(count, bvecs, max_run, gfp.flags())?;
+        let bytes = self.runs.fill(count, bvecs, gfp.flags())?;
         if bytes == 0 {
             return Ok(RwCost { bytes, entries: 0 });
         }

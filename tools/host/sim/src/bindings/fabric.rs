@@ -28,6 +28,8 @@ pub(crate) struct Device {
     pub(crate) honest: bool,
     /// It is one of iWARP.
     pub(crate) iwarp: bool,
+    /// Its IOMMU maps pages that adjoin in a transfer to one range.
+    pub(crate) merges: bool,
     /// One in so many times a worker of a completion queue stands still for up to three seconds.
     pub(crate) late: u32,
     /// One in so many Reads is never answered.
@@ -66,6 +68,7 @@ impl Default for Device {
             few_queues: 0,
             honest: true,
             iwarp: false,
+            merges: false,
             late: 0,
             stalls_reads: 0,
             grants: Grants::AsSent,

@@ -30,6 +30,26 @@ fn pages_per_mr() -> usize {
     fabric(|f| f.device.attrs.max_fast_reg_page_list_len.min(256)) as usize
 }
 
+/// Divides `sges` among regions. The core gives each region as many entries of the mapping as the
+/// region has pages. Where the IOMMU merges, pages that adjoin are one entry: `__finalise_sg()`.
+fn divide(sges: &[ib_sge]) -> Vec<&[ib_sge]> {
+    let merges = fabric(|f| f.device.merges);
+    let entries: Vec<_> = sges.chunk_by(|a, b| merges && !gap(a, b)).collect();
+    let mut rest = sges;
+    let parts = entries.chunks(pages_per_mr()).map(|entries| {
+        let part;
+        (part, rest) = rest.split_at(entries.iter().map(|entry| entry.len()).sum());
+        part
+    });
+    parts.collect()
+}
+
+/// Whether a region cannot have `next` behind `sge`: only its first and last page may be partial.
+fn gap(sge: &ib_sge, next: &ib_sge) -> bool {
+    let size = kernel::page::PAGE_SIZE as u64;
+    (sge.addr + u64::from(sge.length)) % size != 0 || next.addr % size != 0
+}
+
 /// The regions of a new queue pair: `rdma_rw_init_mrs()`.
 ///
 /// # Errors
@@ -81,7 +101,7 @@ impl Registered {
     ) -> Result<(Self, c_int)> {
         let mut ops: Vec<Op> = Vec::new();
         let mut entries = 0;
-        for part in sges.chunks(pages_per_mr()) {
+        for part in divide(sges) {
             let Some(mr) = fabric(|f| f.qp(qp).pool.pop()) else {
                 // The server knows how many there are, and waits.
                 if fabric(|f| f.qp(qp).regions > 0) {
@@ -191,15 +211,17 @@ impl Op {
     /// The region is there.
     unsafe fn map(&mut self, parts: &[ib_sge]) -> bool {
         let size = kernel::page::PAGE_SIZE as u64;
-        let ends = |sge: &ib_sge| (sge.addr + u64::from(sge.length)) % size;
-        let gap = |pair: &[ib_sge]| ends(&pair[0]) != 0 || pair[1].addr % size != 0;
         let count = |sge: &ib_sge| {
             let end = sge.addr + u64::from(sge.length);
             end.div_ceil(size) - sge.addr / size
         };
         let pages: u64 = parts.iter().map(count).sum();
-        if pages > pages_per_mr() as u64 || parts.windows(2).any(gap) {
-            say!("{pages} pages do not fit a region, or have gaps");
+        let room = pages_per_mr() as u64;
+        if pages > room {
+            sched::fail(format_args!("{pages} pages in a region of {room}"));
+        }
+        if parts.windows(2).any(|pair| gap(&pair[0], &pair[1])) {
+            say!("{pages} pages have gaps");
             return false;
         }
         let segments: Vec<(u64, u32)> = parts.iter().map(|sge| (sge.addr, sge.length)).collect();

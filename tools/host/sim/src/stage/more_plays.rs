@@ -119,6 +119,7 @@ pub(super) fn server_uses_iwarp(config: &Config) -> Result<Seen, String> {
     serve(config, |faults| {
         faults.device.iwarp = true;
         faults.device.attrs.max_fast_reg_page_list_len = pick(&[2, 4, 16, 256]);
+        faults.device.merges = pick(&[0, 1]) == 1;
         faults.device.few_queues = pick(&[0, 2, 2]);
         // A Call may need more regions than there are on a short queue.
         faults.manners.errors = faults.device.few_queues > 0;
