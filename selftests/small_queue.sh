@@ -376,6 +376,7 @@ exposed_replies_yield_queue_room() {
 no_mrs_for_plain_reads() {
 	need_local_bed
 	bed_has_link || skip "$BED_RDMA needs MRs for RDMA Reads"
+	[[ $(uname -r) != 6.* ]] || skip "the RDMA core of Linux 6 needs MRs for RDMA Reads of more SGEs"
 	limit_device "$BED_SERVER_DEV" max_sgl_rd=32
 	nfs_mount 3 rdma
 	work_dir no-mrs

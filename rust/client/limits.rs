@@ -423,7 +423,7 @@ struct ReplyReadSizes {
 impl ReplyReadSizes {
     /// For RDMA Reads into up to `sges` SGEs each, if the device is suitable.
     fn for_device(device: &DeviceAttrs, sges: u32) -> Option<Self> {
-        // On iWARP each Read would need an MR.
+        // Each Read would need an MR, for which this end has no room.
         if tunables::PULLED_REPLIES.get() == 0 || device.rw_needs_mrs() {
             return None;
         }

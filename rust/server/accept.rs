@@ -359,7 +359,7 @@ fn open_ep(
         limits.unadmitted_entries(entries),
     );
     ctx.send_backlog.open(limits.max_waiting());
-    let mrs = if device.registers_to_read {
+    let mrs = if device.reads_need_mrs() {
         opened.rdma_ctxs
     } else {
         0

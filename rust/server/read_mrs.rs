@@ -3,7 +3,8 @@
 //! Number of MRs that a Call's RDMA Reads need.
 //!
 //! On iWARP the sink of an RDMA Read must be registered. A connection has a fixed number of MRs for
-//! this. Each segment of a Read chunk needs at least one, no matter how short it is.
+//! this. Each segment of a Read chunk needs at least one, no matter how short it is. On devices
+//! that need MRs for long Reads only, short ones are counted, too.
 
 use core::num::NonZeroU32;
 

@@ -30,6 +30,9 @@ pub(crate) struct DeviceAttrs {
     pub(crate) sg_gaps: bool,
     /// The target of an RDMA Read must be registered, as on iWARP.
     pub(crate) registers_to_read: bool,
+    /// The target of an RDMA Read of many scatter/gather elements must be registered, because the
+    /// kernel prefers that for the device, and its `rdma_rw` has no alternative.
+    pub(crate) registers_long_reads: bool,
     /// The memory of every transfer must be registered, by `ib_core.force_mr`.
     pub(crate) registers_all: bool,
     /// The port is InfiniBand, RoCE or iWARP.
@@ -39,7 +42,12 @@ pub(crate) struct DeviceAttrs {
 impl DeviceAttrs {
     /// Returns whether `rdma_rw` takes MRs from the QP's pool.
     pub(crate) fn rw_needs_mrs(&self) -> bool {
-        self.registers_to_read || self.registers_all
+        self.reads_need_mrs() || self.registers_all
+    }
+
+    /// Returns whether RDMA Reads take MRs from the QP's pool.
+    pub(crate) fn reads_need_mrs(&self) -> bool {
+        self.registers_to_read || self.registers_long_reads
     }
 
     /// The pages that an MR of the QP's pool covers.

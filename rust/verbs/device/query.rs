@@ -66,6 +66,8 @@ impl DeviceAttrs {
             sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
                 != 0,
             registers_to_read: iwarp,
+            // With `rdma_rw_ctx_init_bvec()` the core never registers for this reason.
+            registers_long_reads: cfg!(not(rpcrdma_has_rdma_rw_ctx_init_bvec)) && a.max_sgl_rd != 0,
             registers_all: core_registers_all(),
             supported: iwarp || ib_or_roce,
         }

@@ -56,6 +56,7 @@ fn devices() -> impl Iterator<Item = verbs::DeviceAttrs> {
                 mem_mgt_extensions: true,
                 sg_gaps: false,
                 registers_to_read: false,
+                registers_long_reads: false,
                 registers_all: false,
                 supported: true,
             },

@@ -170,6 +170,24 @@ mod tests {
         });
     }
 
+    /// Each reason for which transfers need MRs gives the QP `rdma_rw` contexts, and so MRs.
+    #[test]
+    fn transfers_that_need_mrs_get_them() {
+        let device = crate::devices().last().unwrap();
+        let limits = Limits::for_device(&device, 16).unwrap();
+        let contexts = |device| limits.queue_depths(1_000, 3_000, &device).rdma_ctxs;
+        let [mut iwarp, mut long, mut all] = [device; 3];
+        iwarp.registers_to_read = true;
+        long.registers_long_reads = true;
+        all.registers_all = true;
+        assert_eq!(
+            [device, iwarp, long, all].map(contexts),
+            [0, 1_000, 1_000, 1_000]
+        );
+        let reads = [device, iwarp, long, all].map(|device| device.reads_need_mrs());
+        assert_eq!(reads, [false, true, true, false]);
+    }
+
     /// With the default tunables, a Send Queue for READs of 1 MiB has 1,024 entries, of which a
     /// READ takes less than an eighth. More credits make it deeper, and so do MRs.
     #[test]

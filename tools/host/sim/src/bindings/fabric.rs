@@ -58,6 +58,7 @@ impl Default for Device {
                 max_cqe: 65_536,
                 max_send_sge: 16,
                 max_sge_rd: 16,
+                max_sgl_rd: 0,
                 max_fast_reg_page_list_len: 256,
                 max_qp_rd_atom: 16,
                 max_qp_init_rd_atom: 16,

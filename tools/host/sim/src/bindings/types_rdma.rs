@@ -19,6 +19,7 @@ structures! {
         max_cqe: c_int,
         max_send_sge: c_int,
         max_sge_rd: c_int,
+        max_sgl_rd: c_uint,
         max_fast_reg_page_list_len: c_uint,
         max_qp_rd_atom: c_int,
         max_qp_init_rd_atom: c_int,
