@@ -335,6 +335,12 @@ impl<R: ReadTarget> ReplyReads<R> {
             // Reads for another endpoint, which are perhaps still posted, are leaked.
             drop(reading.into_inner().finish(ep, &self.idle));
         }
+        self.give_up_waiting(ep);
+    }
+
+    /// Drops the Replies that wait for room.
+    #[cold]
+    fn give_up_waiting<C: EndpointOps>(&self, ep: &Endpoint<C>) {
         let mut waiting = mem::replace(&mut *self.waiting.lock(), Queue::new());
         while let Some(reading) = waiting.pop() {
             drop(reading.into_inner().finish(ep, &self.idle));
@@ -393,6 +399,11 @@ impl<C: ReplyReader> OnCompletion<C> for Reading<C::ReplyRead> {
         let mut status = WcStatus::of(wc.status);
         if status == WcStatus::Success && reply_reads.next(&**worker).is_err() {
             status = WcStatus::Flushed;
+        }
+        if status != WcStatus::Success {
+            // The RPCs are pinned, and a task that holds the send lock may wait for one of them, so
+            // the drain may never come.
+            reply_reads.give_up_waiting(&**worker);
         }
         if let Some(reply) = reply {
             C::read_done(worker, reply, status);
