@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The Call that the peer has answered last: its serial number in the lower half, and the time of
-/// the answer in jiffies in the upper half.
+/// the answer in jiffies in the upper half; 0 if it has answered none.
 pub(super) struct LastAnswer(Atomic<u64>);
 
 impl LastAnswer {
@@ -46,6 +46,9 @@ impl LastAnswer {
     /// a Call within `timeout` jiffies, and has not passed over this one.
     pub(super) fn may_come(&self, number: u32, outstanding: usize, timeout: c_ulong) -> bool {
         let last = self.0.load(Relaxed);
+        if last == 0 {
+            return false;
+        }
         // CAST: Both halves of a word. The times wrap around, and so do the numbers.
         let age = (jiffies() as u32).wrapping_sub((last >> 32) as u32);
         let passed = (last as u32).wrapping_sub(number) as i32;
