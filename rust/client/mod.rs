@@ -46,7 +46,7 @@
 //! * `CtrlQueue::waiting`, then `Pool::free` or `InDoubt::list`: a message that is queued takes an
 //!   idle control Send, whose post may fail.
 //!
-//! No lock is taken inside `ConnectWait::state` or `Endpoint::exposing`.
+//! No lock is taken inside `ConnectWait::state`, `StallDetector::reads` or `Endpoint::exposing`.
 
 #![forbid(unsafe_code)]
 

@@ -70,8 +70,8 @@ impl HeldCall {
     }
 }
 
-/// How many XIDs of unmatched Replies are remembered. At most one request per CPU is between
-/// SUNRPC's two steps at a time.
+/// How many XIDs of unmatched Replies are remembered. Few requests are between SUNRPC's two steps
+/// at a time. If more Replies come, a credit is held although its Reply has arrived.
 const UNMATCHED: usize = 16;
 
 /// Held credits, and the Replies that matched none.

@@ -97,8 +97,9 @@ impl<T: Types> ReconnectBackoff<T> {
     /// The caller holds the send lock.
     pub(super) unsafe fn begin(&self, peer: PeerState) {
         let raw = self.xprt.xprt().raw();
-        // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
-        // by I1, `last`. SUNRPC reads `max_reconnect_timeout` without a lock, as here.
+        // SAFETY: The handle keeps the transport, and the send lock guards `last` (I1). SUNRPC
+        // accesses the two words without a lock, as here. `XprtHandle::reset_backoff` may clear
+        // `reestablish_timeout` meanwhile: single accesses do not tear.
         unsafe {
             let last = &mut *self.last.get();
             last.ended = jiffies();
@@ -125,8 +126,7 @@ impl<T: Types> ReconnectBackoff<T> {
     pub(super) unsafe fn remaining(&self) -> c_ulong {
         let raw = self.xprt.xprt().raw();
         let peer = self.xprt.peer();
-        // SAFETY: The handle keeps the transport. The send lock guards `reestablish_timeout` and,
-        // by I1, `last`.
+        // SAFETY: As in `begin`.
         unsafe {
             let last = &mut *self.last.get();
             if last.peer != peer {

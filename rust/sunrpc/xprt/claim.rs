@@ -190,7 +190,8 @@ impl<T: Types> Deref for Fencing<T> {
 }
 
 impl<T: Types> XprtHandle<T> {
-    /// Finds the outstanding RPC with this XID and claims it.
+    /// Finds the outstanding RPC with this XID and claims it. The caller is a worker of the
+    /// connection, and passes the claim only to others that the end of the connection waits for.
     #[inline]
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
         let locked = self.xprt().lock_queue();
@@ -200,8 +201,8 @@ impl<T: Types> XprtHandle<T> {
         let slot = unsafe { Slot::<T>::of(RqstRef::new(rqst.raw())) };
         let claim = slot.slot_state.claim()?;
         rqst.pin();
-        // INVARIANT: I1 of `Claimed`, I1 and I2 of `Pinned`: claimed and pinned above. I3: see the
-        // caller, which runs in a worker of the connection.
+        // INVARIANT: I1 of `Claimed`, I1 and I2 of `Pinned`: claimed and pinned above. I3: as the
+        // caller promises, see P8 in `Documentation/architecture.rst`.
         Some(Claimed {
             claim,
             pinned: Pinned(NonNull::from(slot)),

@@ -162,7 +162,8 @@ impl<T: Types> Slot<T> {
     ///
     /// The caller holds the `transport_lock` of the slot's transport.
     pub(super) unsafe fn forget_credit(&self) {
-        // SAFETY: `transport_lock` guards `rq_cong`.
+        // SAFETY: `transport_lock` guards `rq_cong` of a request that is in use. That of a free
+        // slot is zero, and is only ever set to zero again.
         unsafe { (*self.rqst()).rq_cong = 0 };
     }
 }
