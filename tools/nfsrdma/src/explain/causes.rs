@@ -83,8 +83,9 @@ const CLOSED: &[Remedy] = &[
     ),
     (
         "stalled",
-        "the peer hangs, or packets are lost: check the peer, and the MTU along the path; the limit \
-            is sunrpc.svc_rdma.stall_seconds at a server, and sunrpc.rdma_stall_seconds at a client",
+        "the peer hangs, or packets are lost: check the peer, and the MTU along the path; the \
+            limit is sunrpc.svc_rdma.stall_seconds at a server, and sunrpc.rdma_stall_seconds at \
+            a client",
     ),
     (
         "credits exceeded",
