@@ -461,9 +461,44 @@ exposure_timeout_shortened() {
 	wait "$reader" || fail "the value was not read"
 }
 
+# The Read responses arrive more slowly than the client tolerates: it closes the connection, and the
+# task that waits for the Reply can be killed.
+killed_reader_of_stalled_reads() {
+	need_local_bed
+	local reader why
+
+	bed_has_link || skip "needs a link to slow down"
+	set_pulling 2 1
+	echo 3 >"$CLIENT/rdma_stall_seconds"
+	nfs_mount 4.2 rdma
+	work_dir stalled
+	attributes set "$WORK" 60000
+	nfs_remount 4.2 rdma
+	attributes check "$WORK" 60000
+	drop_caches
+	save_counters
+	link_set_rate "$BED_CLIENT_PORT" 16kbit
+	"$HELPERS/attributes_helper" check "$WORK" 60000 &
+	reader=$!
+	for _ in $(seq $((300 * PACE))); do
+		[ "$(svc_stat exposed)" -eq "$before_exposed" ] || break
+		sleep 0.1
+	done
+	[ "$(svc_stat exposed)" -gt "$before_exposed" ] || fail "no Reply was exposed"
+	# All of the Reply takes half a minute.
+	kill -KILL "$reader"
+	! wait "$reader" || fail "the reader was not killed"
+	why=$(sed -n 's/^closed_why: //p' /sys/kernel/debug/rpcrdma/client/*)
+	link_clear_delay "$BED_CLIENT_PORT"
+	echo "the connection has ended: $why"
+	[ "$why" = 'stalled Send Queue' ] || fail "the client waited for the Reads"
+	attributes check "$WORK" 60000
+}
+
 # Restores the sysctls, the link and the device, however the test ended.
 test_cleanup() {
 	cd /
+	echo 90 >"$CLIENT/rdma_stall_seconds"
 	echo 1 >"$CLIENT/rdma_remote_invalidation"
 	echo 30 >"$SERVER/exposed_seconds"
 	umount_all
@@ -500,5 +535,6 @@ fi
 	"refused_before_send_returns 4.2" "refused_before_send_returns 3" \
 	"packet_order 1" "packet_order 0" \
 	device_removed_while_exposed exposure_timeout_shortened \
+	killed_reader_of_stalled_reads \
 	"readers_killed_while_exposed 80"
 ktap_run "$@"

@@ -151,6 +151,9 @@ link_up() {
 # link_set_delay PORT MILLISECONDS: delays packets that leave the bridge by that port.
 link_set_delay() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem delay "$2ms"; }
 
+# link_set_rate PORT RATE: sends packets that leave the bridge by that port at this rate.
+link_set_rate() { tc -netns "$BED_SWITCH" qdisc add dev "$1" root netem limit 10000 rate "$2"; }
+
 # Drops the packets that are delayed at the moment.
 link_clear_delay() { tc -netns "$BED_SWITCH" qdisc del dev "$1" root; }
 
