@@ -135,14 +135,15 @@ class Measured:
                 continue
             address, measured = int(first, 16), int(row["measured"])
             of, symbol = symbols.at(address)
-            rest, times = int(value), int(runs[0])
+            rest = int(value)
             if text and of == "rpcrdma":
+                times = int(runs[0])
                 for function in text.of(address, rest // times):
                     here[of, symbol, function] += times / measured
                     rest -= times
             here[of, symbol, ""] += rest / measured
             for event in events_of(symbols.entered_at(address)):
-                here["events", event, ""] += times / measured
+                here["events", event, ""] += int(runs[0]) / measured
 
     def median(self, row, figure):
         """The median of the rounds of what the function gives for a round."""
