@@ -42,14 +42,14 @@ rule_test_age() {
 	planted_age "$tree" 'README.md: differs'
 	"$tree/tools/results/render" --readme
 	planted_age "$tree" ''
-	for i in {1..100}; do
+	for i in {1..150}; do
 		echo "$i" >"$tree/rust/b.rs"
 		"${git[@]}" add rust && "${git[@]}" commit -q -m "$i"
 	done
 	planted_age "$tree" ''
 	"${git[@]}" rm -q rust/b.rs && "${git[@]}" commit -q -m more
-	planted_age "$tree" 'bench.tsv: 101 changes'
-	planted_age "$tree" 'conformance.tsv: 101 changes'
+	planted_age "$tree" 'bench.tsv: 151 changes'
+	planted_age "$tree" 'conformance.tsv: 151 changes'
 	sed -i "s/$commit/abcdef012345/" "$tree/Documentation/results/flood.tsv"
 	planted_age "$tree" 'flood.tsv: commit abcdef012345 is not in this history'
 	rm -r "$tree"
