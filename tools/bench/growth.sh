@@ -16,8 +16,6 @@ ROUNDS=5
 
 rdma_up
 NFS_LEASE=90
-# Idle time of the guest is skipped, and the host's disk is not: a write may take minutes.
-echo 0 >/proc/sys/kernel/hung_task_timeout_secs
 mkdir -p /export
 mount -t tmpfs -o size=128m tmpfs /export
 nfs_server_up /export

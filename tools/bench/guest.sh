@@ -26,8 +26,6 @@ NFS_LEASE=90
 modprobe lockd
 echo 3 >/proc/sys/fs/nfs/nlm_timeout
 echo 3 >/proc/sys/fs/nfs/nlm_grace_period
-# Idle time of the guest is skipped, and the host's disk is not: a write may take minutes.
-echo 0 >/proc/sys/kernel/hung_task_timeout_secs
 mkdir -p /export
 mount -t tmpfs -o size=128m tmpfs /export
 mkdir /export/dir

@@ -48,6 +48,8 @@ machine_arm64() {
 qemu_command() {
 	local smp=${cpus:-2} disk number=0 cpu append
 	"machine_$(architecture)"
+	# Idle time of such a guest is skipped, and the host's disk is not: a read may take minutes.
+	[ -z "$icount" ] || append+=' sysctl.kernel.hung_task_timeout_secs=0'
 	qemu+=(-nodefaults -no-user-config -display none -no-reboot
 		-m "$memory" -kernel "$base/vmlinuz" -initrd "$run/initrd"
 		-append "$append rdinit=/init panic=-1 oops=panic mitigations=off net.ifnames=0 watchdog_thresh=30 slab_nomerge trace_options=norecord-cmd rcupdate.rcu_cpu_stall_timeout=60 loglevel=7 ${VM_CMDLINE-}"
