@@ -54,7 +54,22 @@ rule_mutants() {
 # Sphinx reports no warning: titles, tables, references between documents.
 rule_documents() {
 	tools/docs --check
+	bare_titles Documentation/*.rst
 }
+
+# bare_titles FILE...: prints titles without a line under them. Sphinx takes them for paragraphs.
+bare_titles() {
+	awk 'FNR == 1 { before = title = "" }
+		title != "" && /^$/ { print FILENAME ":" FNR - 1 ": no line under the title \"" title "\"" }
+		{ title = before == "" && NF < 5 && /^[A-Z][A-Za-z ]*$/ ? $0 : ""; before = $0 }' "$@"
+}
+
+rule_test_bare_titles() (
+	top=$(mktemp -d)
+	printf '%s\n' Title ===== '' 'A sentence.' '' 'No line' '' 'A few words:' '' Last ---- >"$top/planted.rst"
+	bare_titles "$top/planted.rst" | diff - <(echo "$top/planted.rst:6: no line under the title \"No line\"")
+	rm -r "$top"
+)
 
 # The names in the files of debugfs are those that the test expects.
 rule_state_names() {
