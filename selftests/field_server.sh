@@ -218,12 +218,14 @@ misaligned_reads() {
 	local mode size
 
 	need_local_bed
-	[ -e $IO_CACHE_READ ] || skip "this kernel's nfsd always uses the page cache"
+	echo 2 2>/dev/null >$IO_CACHE_READ || skip "this kernel's nfsd always uses the page cache"
 	direct_export "$1" || fail "no file system for direct I/O"
 	EXPORT=$BED_DIR/direct nfs_mount 4.2 rdma
 	head -c 400000 /dev/urandom >"$BED_DIR/direct/file"
+	trace_on
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_direct/enable"
 	for mode in 0 1 2; do
-		echo $mode >$IO_CACHE_READ || continue
+		echo $mode >$IO_CACHE_READ
 		for size in 47008 5000 513; do
 			drop_caches
 			dd if="$MNT/file" bs=$size iflag=direct status=none |
@@ -231,8 +233,11 @@ misaligned_reads() {
 				fail "READs of $size bytes return other data in mode $mode"
 		done
 	done
+	trace_off
 	umount_all
 	direct_unexport
+	echo "$(traced nfsd_read_direct) direct READs of nfsd"
+	[ "$(traced nfsd_read_direct)" -gt 0 ] || fail "nfsd did not read directly"
 }
 
 test_cleanup() {

@@ -22,10 +22,28 @@ disk_down() {
 	umount "$BED_EXPORT" || { server_stop && umount "$BED_EXPORT" && server_start; }
 }
 
-# nfsd_caching READ WRITE: 0 for buffered I/O, 2 for direct I/O.
+# nfsd_caching READ WRITE: 0 for buffered I/O, 2 for direct I/O. With buffered READs, nfsd splices
+# pages of the page cache into Replies.
 nfsd_caching() {
 	echo "$1" >/sys/kernel/debug/nfsd/io_cache_read
 	echo "$2" >/sys/kernel/debug/nfsd/io_cache_write
+	# Direct READs have turned splicing off.
+	[ "$1" -ne 0 ] || echo 0 >/sys/kernel/debug/nfsd/disable-splice-read
+}
+
+# trace_reads, read_both_ways: after trace_on, both kinds of READs happen in between.
+trace_reads() {
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_direct/enable"
+	echo 1 >"$TRACING/events/nfsd/nfsd_read_splice/enable"
+}
+
+read_both_ways() {
+	local direct spliced
+
+	direct=$(traced nfsd_read_direct) spliced=$(traced nfsd_read_splice)
+	echo "$direct direct READs of nfsd, $spliced with splice"
+	[ "$direct" -gt 0 ] || fail "nfsd did not read directly"
+	[ "$spliced" -gt 0 ] || fail "nfsd did not splice"
 }
 
 # Restores nfsd, mountd and the link, however the test ended.
@@ -78,11 +96,15 @@ nfsd_direct_readers() {
 	local each writers=$((PACE > 1 ? 3 : 8))
 
 	mount_disk "$1" direct-readers
+	trace_on
+	trace_reads
 	for each in 0 2 0 2; do
 		nfsd_caching "$each" 0
 		SIZE_MIB=2 fio_verified "$writers" --direct=1 --bsrange=4k-256k --bs_unaligned=0 \
 			--ioengine=libaio --iodepth=4 --verify_backlog=16
 	done
+	trace_off
+	read_both_ways
 }
 
 trace_deferrals() {
@@ -111,11 +133,12 @@ deferred_reads() {
 
 	mount_disk 3 deferred-reads actimeo=600,nocto
 	head -c 1M /dev/urandom >"$WORK_ON_SERVER/file"
-	# From here on, Replies refer to page cache pages.
+	trace_deferrals
+	trace_reads
+	# Replies refer to pages of the page cache, until nfsd reads directly.
 	for each in 1 2 3; do
 		cmp <(dd if="$WORK/file" bs=64k iflag=direct status=none) "$WORK_ON_SERVER/file"
 	done
-	trace_deferrals
 	pkill -STOP -x rpc.mountd
 	exportfs -f
 	# Each reader reads another part of the file, four times.
@@ -134,6 +157,7 @@ deferred_reads() {
 		wait "$each" || fail "a reader found wrong data"
 	done
 	trace_off
+	read_both_ways
 	echo "$(traced svc_defer_recv) Calls were deferred"
 	[ "$(traced svc_defer_recv)" -ge 4 ] || fail "too few Calls were deferred"
 }
