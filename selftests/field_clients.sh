@@ -48,7 +48,7 @@ memory_available() { awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; }
 # Clients with long queues of direct READs. The server's memory does not shrink while they read, and
 # comes back when all clients but one go at once, amid their READs; that one reads on.
 many_clients_read() {
-	local each middle end readers=() first
+	local each middle end loaded readers=() first
 
 	need_link
 	set_threads 64
@@ -68,7 +68,7 @@ many_clients_read() {
 	sleep "$RUNTIME"
 	middle=$(memory_available)
 	sleep "$RUNTIME"
-	end=$(memory_available)
+	end=$(memory_available) loaded=$(messages_of_server)
 	echo "$((middle - end)) KiB in $RUNTIME s; $(reads_of_all) READs so far"
 	[ $((middle - end)) -le 65536 ] || fail "$((middle - end)) KiB were lost in $RUNTIME s"
 	kill -KILL "${readers[@]:1}"
@@ -83,8 +83,14 @@ many_clients_read() {
 	kill -INT "${readers[0]}"
 	wait "${readers[0]}" || grep -q 'err= 0' "$ktap_dir/fio.0" || fail "READs failed"
 	cmp "$EXPORT/many" "$MNT-0/many" || fail "wrong data"
-	echo "$(($(memory_available) - end)) KiB are back"
+	wait_for "the server keeps the messages of clients that are gone" holds_less $((loaded / 4))
+	echo "$(($(memory_available) - end)) KiB are back; messages took $loaded bytes, now $(messages_of_server)"
 }
+
+# Prints how many bytes the messages of all connections of the server take. The C module does not say.
+messages_of_server() { cat /proc/sys/sunrpc/svc_rdma/message_octets 2>/dev/null || echo 0; }
+
+holds_less() { [ "$(messages_of_server)" -le "$1" ]; }
 
 # reads_of CLIENT: prints how many READs this client has sent.
 reads_of() {
