@@ -29,10 +29,10 @@ bounce_end() {
 	kept=$(bounce_count mapped)
 	faults=$(bounce_count faults)
 	echo "# $(bounce_count total) mappings, $(bounce_count merged) of several pages each"
-	rmmod bounce || return
 	[ "$kept" -eq 0 ] || echo "error: $kept mappings are left"
 	[ "$faults" -eq 0 ] || echo "error: $faults faults, see the kernel log"
-	[ "$kept" -eq 0 ] && [ "$faults" -eq 0 ]
+	rmmod bounce || echo "error: a device is in use"
+	! bounces && [ "$kept" -eq 0 ] && [ "$faults" -eq 0 ]
 }
 
 # bounce_wait COUNTER LIMIT: waits until the counter is at most LIMIT.
