@@ -45,6 +45,12 @@ rule_test_pre_build() (
 		'lacked disk space or memory: .*No space left on device'
 	refused 'LLVM ERROR: out of memory' 'lacked disk space or memory'
 	refused 'error[E0432]: unresolved import' 'does not compile for kernel 0.1-planted'
+	# The reason cannot be written, and an incomplete tree takes room.
+	rm "$top/0.1-planted.refused"
+	mkdir -p "$top/0.1-planted.refused" "$top"/0.1-planted/{source,obj}
+	"$top/pre-build" 0.1-planted /nonexistent >"$top/said" 2>&1
+	[ $? -eq 77 ] || echo "a full disk fails the kernel's installation: $(cat "$top/said")"
+	[ ! -e "$top/0.1-planted/source" ] || echo "an incomplete tree is kept"
 	rm -r "$top"
 )
 

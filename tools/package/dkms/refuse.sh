@@ -9,7 +9,9 @@ cache=/var/cache/rpcrdma-rust
 # refuse CAUSE NEXT: prints the reason, keeps it for rpcrdma-check, and exits with 77, by which DKMS
 # skips this kernel: an error would make the installation of the kernel fail.
 refuse() {
+	# If the disk is full, the installation of the kernel needs the room of an incomplete tree.
 	# shellcheck disable=SC2154 # set by the script that reads this file
-	printf 'error: %s\n    next: %s\n' "$@" | tee "$cache/$release.refused"
+	[ -e "$cache/$release/made" ] || rm -rf "$cache/$release"/{source,obj}
+	printf 'error: %s\n    next: %s\n' "$@" | tee "$cache/$release.refused" || :
 	exit 77
 }
