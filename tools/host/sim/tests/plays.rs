@@ -7,8 +7,8 @@ use std::process::Command;
 
 const SEEDS: &str = "100";
 
-/// Runs a play. It must have seen at least so many Replies.
-fn play(name: &str, replies: u64) {
+/// Runs a play. It must have seen at least so many of what it is about.
+fn play(name: &str, least: &[(&str, u64)]) {
     let output = Command::new(env!("CARGO_BIN_EXE_rpcrdma-sim"))
         .args([name, "0", SEEDS])
         .output()
@@ -16,63 +16,88 @@ fn play(name: &str, replies: u64) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     print!("{text}");
-    let seen = text
-        .split_once(" replies=")
-        .and_then(|(_, rest)| rest.split(' ').next());
-    let seen: u64 = seen
-        .and_then(|number| number.parse().ok())
-        .expect("a number");
-    assert!(seen >= replies, "{text}");
+    for (what, least) in least {
+        let seen = text
+            .split_once(&format!(" {what}="))
+            .and_then(|(_, rest)| rest.split_whitespace().next())
+            .and_then(|number| number.parse::<u64>().ok())
+            .unwrap_or_else(|| panic!("no number of {what}: {text}"));
+        assert!(seen >= *least, "{seen} {what}: {text}");
+    }
 }
 
 #[test]
 fn server_answers() {
-    play("server_answers", 1_000);
+    play("server_answers", &[("replies", 1_000)]);
 }
 
 #[test]
 fn server_loses_connections() {
-    play("server_loses_connections", 1_000);
+    play(
+        "server_loses_connections",
+        &[("replies", 1_000), ("connections", 300)],
+    );
 }
 
 #[test]
 fn server_lacks_memory() {
-    play("server_lacks_memory", 500);
+    play(
+        "server_lacks_memory",
+        &[("replies", 500), ("failed_allocations", 5_000)],
+    );
 }
 
 #[test]
 fn server_is_refused() {
-    play("server_is_refused", 500);
+    play(
+        "server_is_refused",
+        &[("replies", 500), ("failed_allocations", 10_000)],
+    );
 }
 
 #[test]
 fn both_ends_talk() {
-    play("both_ends_talk", 1_000);
+    play("both_ends_talk", &[("replies", 1_000), ("pulled", 10)]);
 }
 
 #[test]
 fn both_ends_lose_connections() {
-    play("both_ends_lose_connections", 1_000);
+    play(
+        "both_ends_lose_connections",
+        &[("replies", 1_000), ("connections", 50), ("pulled", 10)],
+    );
 }
 
 #[test]
 fn both_ends_lack_memory() {
-    play("both_ends_lack_memory", 1_000);
+    play(
+        "both_ends_lack_memory",
+        &[("replies", 1_000), ("failed_allocations", 5_000)],
+    );
 }
 
 #[test]
 fn server_meets_hostile_clients() {
-    play("server_meets_hostile_clients", 1_000);
+    play(
+        "server_meets_hostile_clients",
+        &[("replies", 1_000), ("hostile_acts", 5_000)],
+    );
 }
 
 #[test]
 fn client_meets_hostile_server() {
-    play("client_meets_hostile_server", 500);
+    play(
+        "client_meets_hostile_server",
+        &[("replies", 500), ("hostile_acts", 5_000)],
+    );
 }
 
 #[test]
 fn client_refuses_illegal_calls() {
-    play("client_refuses_illegal_calls", 500);
+    play(
+        "client_refuses_illegal_calls",
+        &[("replies", 500), ("hostile_acts", 1_000)],
+    );
 }
 
 /// A run follows from its seed alone.
@@ -112,17 +137,23 @@ fn process_does_not_change_the_run() {
 
 #[test]
 fn both_ends_call() {
-    play("both_ends_call", 1_000);
+    play(
+        "both_ends_call",
+        &[("replies", 1_000), ("backward", 1_000), ("killed", 500)],
+    );
 }
 
 #[test]
 fn both_ends_give_up() {
-    play("both_ends_give_up", 1_000);
+    play(
+        "both_ends_give_up",
+        &[("replies", 1_000), ("refused", 50), ("killed", 100)],
+    );
 }
 
 #[test]
 fn both_ends_pull() {
-    play("both_ends_pull", 1_000);
+    play("both_ends_pull", &[("replies", 1_000), ("pulled", 20)]);
 }
 
 /// A failure is shrunk to the choices that it takes, and the shortest run can be replayed.
@@ -149,30 +180,39 @@ fn failures_are_shrunk_and_replayed() {
 
 #[test]
 fn both_ends_lose_devices() {
-    play("both_ends_lose_devices", 1_000);
+    play(
+        "both_ends_lose_devices",
+        &[("replies", 1_000), ("connections", 1_000)],
+    );
 }
 
 #[test]
 fn both_ends_unload() {
-    play("both_ends_unload", 300);
+    play(
+        "both_ends_unload",
+        &[("replies", 200), ("connections", 5_000)],
+    );
 }
 
 #[test]
 fn server_keeps_spare_pages() {
-    play("server_keeps_spare_pages", 500);
+    play(
+        "server_keeps_spare_pages",
+        &[("replies", 500), ("connections", 100)],
+    );
 }
 
 #[test]
 fn server_uses_iwarp() {
-    play("server_uses_iwarp", 1_000);
+    play("server_uses_iwarp", &[("replies", 1_000)]);
 }
 
 #[test]
 fn both_ends_use_all_mrs() {
-    play("both_ends_use_all_mrs", 1_000);
+    play("both_ends_use_all_mrs", &[("replies", 1_000)]);
 }
 
 #[test]
 fn both_ends_use_iwarp() {
-    play("both_ends_use_iwarp", 1_000);
+    play("both_ends_use_iwarp", &[("replies", 1_000)]);
 }

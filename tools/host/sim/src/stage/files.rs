@@ -195,13 +195,14 @@ fn is_at_rest(faultless: bool) -> Result<(), String> {
 }
 
 /// Waits until the files say that nothing is in use, if this run has them read. `faultless`: no
-/// connection has ended, and no Call was given up.
-pub(super) fn at_rest(faultless: bool) -> Result<(), String> {
+/// connection has ended, and no Call was given up. Returns the number of Replies that the clients
+/// have pulled, as far as files say so.
+pub(super) fn at_rest(faultless: bool) -> Result<u64, String> {
     if !READS.get() {
-        return Ok(());
+        return Ok(0);
     }
-    let done = Rc::new(Cell::new(false));
-    let is_done = done.clone();
+    let pulled = Rc::new(Cell::new(None));
+    let found = pulled.clone();
     sched::spawn("a last reader", move || {
         let most = sched::now() + 200_000_000_000;
         while let Err(why) = is_at_rest(faultless) {
@@ -210,7 +211,12 @@ pub(super) fn at_rest(faultless: bool) -> Result<(), String> {
             }
             sched::wait_until(PAUSE, sched::now() + 20_000_000);
         }
-        done.set(true);
+        let files = connections(true);
+        let clients = files.iter().filter(|file| file.end == End::Client);
+        found.set(Some(
+            clients.map(|file| file.number("replies_pulled")).sum(),
+        ));
     });
-    sched::run_until("the last reader", || is_done.get())
+    sched::run_until("the last reader", || pulled.get().is_some())?;
+    Ok(pulled.get().unwrap_or_default())
 }

@@ -29,11 +29,13 @@ pub struct Seen {
     pub backward: u64,
     /// RPCs that a signal has killed.
     pub killed: u64,
+    /// Replies that clients have pulled, by their files.
+    pub pulled: u64,
 }
 
 impl Seen {
     /// The numbers, with their names.
-    pub fn numbers(&self) -> [(&'static str, u64); 8] {
+    pub fn numbers(&self) -> [(&'static str, u64); 9] {
         [
             ("steps", self.steps),
             ("replies", self.replies),
@@ -43,6 +45,7 @@ impl Seen {
             ("hostile_acts", self.hostile),
             ("backward", self.backward),
             ("killed", self.killed),
+            ("pulled", self.pulled),
         ]
     }
 }

@@ -192,7 +192,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     }
     let is_patient = calls.is_none_or(|calls| calls.drops + calls.late + calls.gives_up == 0);
     let faultless = is_patient && !may.fail && !breaks && !gives_up && faults.signals == 0;
-    files::at_rest(faultless)?;
+    let pulled = files::at_rest(faultless)?;
     let all = clients.take();
     let failures = outcome.as_ref().map_or(0, |outcome| outcome.failures.get());
     let refused = failures + all.iter().map(|client| client.failures.get()).sum::<u64>();
@@ -216,6 +216,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         connections: lost.get(),
         refused,
         killed,
+        pulled,
         ..Seen::default()
     };
     world::end()?;
