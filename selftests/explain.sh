@@ -76,6 +76,8 @@ wrong_port() {
 
 # The server of a mount has stopped. When it is there again, so is the connection.
 no_server() {
+	local said
+
 	need_local_bed
 	nfs_mount 4.2 rdma
 	server_stop
@@ -87,7 +89,9 @@ no_server() {
 	fi
 	server_start
 	wait $!
-	! nfsrdma explain "$MNT" | grep -E "!! .*(refused|attempt to connect)" ||
+	said=$(nfsrdma explain "$MNT") || :
+	grep -q "$SERVER4" <<<"$said" || fail "it says nothing of the server: $said"
+	! grep -E "!! .*(refused|attempt to connect)" <<<"$said" ||
 		fail "it finds the fault after the server has come back"
 }
 

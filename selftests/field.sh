@@ -229,7 +229,7 @@ pages_swapped() { awk '$1 == "pswpout" { print $2 }' /proc/vmstat; }
 # A swap file on a mount, for a group of processes that uses more memory than it may have. The
 # connection is lost meanwhile. The server, which is on the same machine, has memory enough.
 swap_file() {
-	local before filling round swapped
+	local before filling round swapped reconnects=0
 
 	need_local_bed
 	[ -z "$(tail -n +2 /proc/swaps)" ] || skip "this machine swaps already"
@@ -249,11 +249,15 @@ swap_file() {
 	filling=$!
 	for round in 1 2 3; do
 		sleep 2
-		[ ! -d "/proc/$filling" ] || reconnect
+		# Until it has ended, and is a zombie.
+		grep -q '^State:.[RSD]' "/proc/$filling/status" || break
+		reconnect
+		reconnects=$((reconnects + 1))
 	done
 	wait "$filling" || fail "memory has other data, or was not there"
 	swapped=$(($(pages_swapped) - before))
-	echo "$swapped pages were written"
+	echo "$swapped pages were written, over $((reconnects + 1)) connections"
+	[ "$reconnects" -gt 0 ] || fail "nothing was swapped while the connection was lost"
 	[ "$swapped" -ge 4000 ] || fail "only $swapped pages were swapped"
 	swapoff "$MNT/swap"
 	rm "$MNT/swap"
