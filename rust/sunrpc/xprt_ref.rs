@@ -23,6 +23,7 @@ use crate::{
 };
 
 use super::c_ref::{
+    read_once,
     CRef,
     Flags, //
 };
@@ -87,6 +88,21 @@ impl<'a> XprtRef<'a> {
     #[inline]
     pub(super) fn is_connected(self) -> bool {
         self.flags().test(1 << bindings::XPRT_CONNECTED)
+    }
+
+    /// Whether the idle timer has expired since the last RPC. Without the send lock, the answer may
+    /// be out of date.
+    ///
+    /// `xprt_schedule_autodisconnect()` sets `last_used` at the end of each RPC, and starts the
+    /// timer if no request waits for a Reply. `last_used` is before `expires` then. Only the timer
+    /// itself, `xprt_init_autodisconnect()`, sets a later `last_used`. A request that waits for a
+    /// Reply stops the timer.
+    pub(super) fn is_idle(self) -> bool {
+        let has_timer = read_once!(self, idle_timeout) != 0;
+        let waits = !read_once!(self, recv_queue.rb_node).is_null();
+        let past = read_once!(self, last_used).wrapping_sub(read_once!(self, timer.expires));
+        // CAST: Jiffies wrap around: a negative difference is a time before `expires`.
+        has_timer && !waits && past as c_long >= 0
     }
 
     /// Has SUNRPC close the connection. A client connects again for its next RPC.

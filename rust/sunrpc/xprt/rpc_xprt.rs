@@ -52,7 +52,6 @@ use crate::{
         sync::SetOnce, //
     },
     sunrpc::{
-        c_ref::read_once,
         credits::Credits,
         rpc_rqst::RqstRef,
         time::jiffies,
@@ -423,11 +422,9 @@ impl<'a, T: Transport> SendLock<'a, T> {
 fn reason(xprt: XprtRef<'_>) -> CloseReason {
     // SAFETY: Only transports of this module have such a connection.
     let noted = unsafe { Header::closed(xprt) }.take();
-    let unused = jiffies().wrapping_sub(read_once!(xprt, last_used));
-    let idle_timeout = read_once!(xprt, idle_timeout);
     match noted {
         Some(reason) => reason,
-        None if idle_timeout != 0 && unused >= idle_timeout => CloseReason::Idle,
+        None if xprt.is_idle() => CloseReason::Idle,
         None => CloseReason::Sunrpc,
     }
 }

@@ -25,6 +25,8 @@ pub struct work_struct {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct timer_list {
+    /// When it expires, or has expired.
+    pub expires: c_ulong,
     /// The function.
     pub function: Option<unsafe extern "C" fn(*mut timer_list)>,
 }

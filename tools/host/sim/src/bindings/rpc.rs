@@ -163,6 +163,32 @@ impl Client {
         });
     }
 
+    /// The number of the transport.
+    pub(crate) fn id(&self) -> String {
+        unsafe { (*self.xprt).id }.to_string()
+    }
+
+    /// SUNRPC closes the connection, as after a write to sysfs.
+    pub(crate) fn force_disconnect(&self) {
+        unsafe { xprt_force_disconnect(self.xprt) };
+    }
+
+    /// The time without an RPC after which the idle timer expires.
+    pub(crate) fn idle_ns(&self) -> u64 {
+        unsafe { (*self.xprt).idle_timeout as u64 * 1_000_000 }
+    }
+
+    /// The idle timer expires.
+    pub(crate) fn expire_idle_timer(&self) {
+        unsafe { xprt_connect::autodisconnect(self.xprt) };
+    }
+
+    /// Whether there is no connection, and nothing has the send lock.
+    pub(crate) fn is_closed(&self) -> bool {
+        let state = unsafe { (*self.xprt).state };
+        state & (1 << XPRT_CONNECTED | 1 << XPRT_CLOSE_WAIT | 1 << XPRT_LOCKED) == 0
+    }
+
     pub(super) fn key(&self) -> usize {
         (1 << 43) ^ core::ptr::from_ref(self).addr()
     }

@@ -146,7 +146,7 @@ pub(super) unsafe fn release(task: *mut rpc_task) {
         (*xprt).transport_lock.take(true);
         (*ops).release_xprt.expect("an operation")(xprt, task);
         (*ops).release_request.expect("an operation")(task);
-        (*xprt).last_used = rpcrdma_jiffies();
+        xprt_connect::schedule_autodisconnect(xprt);
         (*xprt).transport_lock.release();
         if !(*rqst).rq_buffer.is_null() {
             (*ops).buf_free.expect("an operation")(task);

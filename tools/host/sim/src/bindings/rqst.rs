@@ -50,6 +50,7 @@ pub(crate) unsafe fn enqueue_receive(task: *mut rpc_task) {
                     .receive
                     .push(rqst)
             });
+            set_root(xprt);
         });
     }
 }
@@ -83,6 +84,12 @@ pub(crate) unsafe fn enqueue_transmit(task: *mut rpc_task) {
     }
 }
 
+/// Stores the first request that waits for a Reply, if there is one, as the root of the tree.
+unsafe fn set_root(xprt: *mut rpc_xprt) {
+    let first = sunrpc(|s| s.queues[&xprt.addr()].receive.first().copied());
+    unsafe { (*xprt).recv_queue.rb_node = first.map_or(core::ptr::null_mut(), ptr) };
+}
+
 unsafe fn dequeue_receive(task: *mut rpc_task) {
     unsafe {
         let rqst = (*task).tk_rqstp;
@@ -92,6 +99,7 @@ unsafe fn dequeue_receive(task: *mut rpc_task) {
             let queues = s.queues.get_mut(&xprt.addr()).expect("a transport");
             queues.receive.retain(|other| *other != rqst.addr());
         });
+        set_root(xprt);
     }
 }
 

@@ -142,6 +142,12 @@ structures! {
     }
 }
 
+structures! {
+    rb_root {
+        rb_node: *mut c_void,
+    }
+}
+
 #[repr(C)]
 pub(crate) struct rpc_xprt {
     pub(crate) kref: kref,
@@ -175,6 +181,7 @@ pub(crate) struct rpc_xprt {
     pub(crate) transport_lock: spinlock,
     pub(crate) reserve_lock: spinlock,
     pub(crate) queue_lock: spinlock,
+    pub(crate) recv_queue: rb_root,
     pub(crate) snd_task: *mut rpc_task,
     pub(crate) bc_serv: *mut svc_serv,
     pub(crate) bc_pa_lock: spinlock,

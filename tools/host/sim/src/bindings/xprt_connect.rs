@@ -69,6 +69,29 @@ pub(crate) unsafe extern "C" fn xprt_force_disconnect(xprt: *mut rpc_xprt) {
     }
 }
 
+/// `xprt_schedule_autodisconnect()`. The timer expires only if a play calls [`autodisconnect`].
+pub(super) unsafe fn schedule_autodisconnect(xprt: *mut rpc_xprt) {
+    unsafe {
+        (*xprt).last_used = rpcrdma_jiffies();
+        if (*xprt).recv_queue.rb_node.is_null() && (*xprt).idle_timeout != 0 {
+            (*xprt).timer.expires = (*xprt).last_used.wrapping_add((*xprt).idle_timeout);
+        }
+    }
+}
+
+/// `xprt_init_autodisconnect()`: the idle timer has expired.
+pub(crate) unsafe fn autodisconnect(xprt: *mut rpc_xprt) {
+    unsafe {
+        if !(*xprt).recv_queue.rb_node.is_null() {
+            return;
+        }
+        (*xprt).last_used = rpcrdma_jiffies();
+        if !test_and_change_bit(XPRT_LOCKED as usize, state(xprt), true) {
+            autoclose(xprt);
+        }
+    }
+}
+
 pub(crate) unsafe extern "C" fn rpcrdma_xprt_clear_connecting(xprt: *mut rpc_xprt) {
     unsafe { test_and_change_bit(XPRT_CONNECTING as usize, state(xprt), false) };
 }

@@ -166,6 +166,7 @@ pub(crate) unsafe extern "C" fn xprt_unlock_connect(xprt: *mut rpc_xprt, cookie:
             (*xprt).snd_task = core::ptr::null_mut();
             test_and_change_bit(XPRT_SND_IS_COOKIE as usize, state(xprt), false);
             (*(*xprt).ops).release_xprt.expect("an operation")(xprt, core::ptr::null_mut());
+            xprt_connect::schedule_autodisconnect(xprt);
         });
         sched::wake(lock_key(xprt));
     }

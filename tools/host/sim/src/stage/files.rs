@@ -143,6 +143,15 @@ pub(super) fn start(config: &Config, tunables: &[(&str, u32)], threads: usize) {
     }
 }
 
+/// The client with this number has no connection. Its file says why.
+pub(super) fn expect_closed(id: &str, why: &str) {
+    if let Some(file) = connection(End::Client, id, true) {
+        if file.text("closed_why") != why {
+            file.fail(&format!("closed: {}, not {why}", file.text("closed_why")));
+        }
+    }
+}
+
 /// Has the tasks stop, which may take a while.
 pub(super) fn stop() {
     STOPS.set(true);

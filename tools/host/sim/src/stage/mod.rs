@@ -17,6 +17,7 @@
 //! | `callbacks`      | backchannel Calls                                   |
 //! | `files`          | readers of the files of debugfs                     |
 //! | `file_laws`      | what these files say                                |
+//! | `closings`       | SUNRPC closes connections                           |
 //! | `outcome`        | what becomes of an RPC, and what a play has seen    |
 //! | `faults`         | what a play draws                                   |
 //! | `unload`         | a play in which the module is unloaded              |
@@ -28,6 +29,7 @@
 //! | `planted`        | a failure, to be shrunk                             |
 
 mod callbacks;
+mod closings;
 mod faults;
 mod file_laws;
 mod files;

@@ -9,6 +9,7 @@ use kernel::memory;
 use kernel::sched::{self, below, pick, Config};
 
 use super::callbacks::{self, CallbackProgram};
+use super::closings;
 use super::faults::Faults;
 use super::files;
 use super::nfsd::{Nfsd, NfsdOptions};
@@ -194,6 +195,12 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let faultless = is_patient && !may.fail && !breaks && !gives_up && faults.signals == 0;
     let pulled = files::at_rest(faultless)?;
     let all = clients.take();
+    if faultless && calls.is_none() && sched::one_in(4) {
+        let counted = replies.clone();
+        closings::close_all(all.clone(), move || {
+            to_call(Rpc::any(0, payload).with_words(), may, &counted)
+        })?;
+    }
     let failures = outcome.as_ref().map_or(0, |outcome| outcome.failures.get());
     let refused = failures + all.iter().map(|client| client.failures.get()).sum::<u64>();
     let killed = all.iter().map(|client| client.killed.get()).sum::<u64>()
