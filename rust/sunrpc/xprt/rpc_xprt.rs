@@ -357,12 +357,14 @@ impl<'a, T: Transport> SendLock<'a, T> {
     /// each outstanding Call may be sent again.
     pub(super) fn disconnect(&mut self) {
         let state = self.state;
+        // A reason that was noted too late for one connection is not that of the next.
+        let reason = take_reason(state.xprt());
         let Some((connection, _)) = self.sender() else {
             return;
         };
         trace!(xprtrdma_disconnect(state.xprt().peer(), 0, 0));
         // Ends the wait of a thread that waits for the device with `link` held.
-        T::disconnect(connection, reason(state.xprt()));
+        T::disconnect(connection, reason);
         self.replace(None);
         *self.sides().1 = None;
         for slot in state.slots.iter() {
@@ -418,8 +420,9 @@ impl<'a, T: Transport> SendLock<'a, T> {
     }
 }
 
-/// Why SUNRPC has a connection closed, as far as that can be told.
-fn reason(xprt: XprtRef<'_>) -> CloseReason {
+/// Why SUNRPC has a connection closed, as far as that can be told. Removes the reason that this end
+/// has noted.
+fn take_reason(xprt: XprtRef<'_>) -> CloseReason {
     // SAFETY: Only transports of this module have such a connection.
     let noted = unsafe { Header::closed(xprt) }.take();
     match noted {

@@ -189,6 +189,25 @@ impl Client {
         state & (1 << XPRT_CONNECTED | 1 << XPRT_CLOSE_WAIT | 1 << XPRT_LOCKED) == 0
     }
 
+    /// A task that is not known otherwise finds that its Reply is overdue. Returns whether it has.
+    pub(crate) fn find_reply_overdue(self: &Rc<Self>) -> Rc<Cell<bool>> {
+        let (this, found) = (self.clone(), Rc::new(Cell::new(false)));
+        let done = found.clone();
+        let cookie = unsafe { (*self.xprt).connect_cookie };
+        sched::spawn("overdue", move || unsafe {
+            let mut task = Box::<rpc_task>::default();
+            let mut rqst = Box::<rpc_rqst>::default();
+            task.tk_rqstp = &raw mut *rqst;
+            task.tk_xprt = this.xprt;
+            rqst.rq_task = &raw mut *task;
+            rqst.rq_xprt = this.xprt;
+            rqst.rq_connect_cookie = cookie;
+            (*(*this.xprt).ops).timer.expect("an operation")(this.xprt, &raw mut *task);
+            done.set(true);
+        });
+        found
+    }
+
     pub(super) fn key(&self) -> usize {
         (1 << 43) ^ core::ptr::from_ref(self).addr()
     }
