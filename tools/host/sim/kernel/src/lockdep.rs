@@ -7,6 +7,13 @@ use std::collections::BTreeMap;
 
 use crate::sched::{self, Held};
 
+/// Classes of which a context may hold two locks. The kernel tells lockdep so.
+const NESTED: [&str; 1] = [
+    // `cma_ib_req_handler()` takes that of the new connection with that of the listener held, by
+    // `mutex_lock_nested()`.
+    "rdma_cm_id::handler_mutex",
+];
+
 thread_local! {
     /// For each class, the classes that were taken while it was held.
     static AFTER: RefCell<BTreeMap<&'static str, Vec<&'static str>>> =
@@ -23,8 +30,20 @@ pub fn might_sleep(what: &str) {
     }
 }
 
-/// A lock is about to be taken.
+/// A lock is about to be taken, and the context waits for it.
 pub(crate) fn take(lock: usize, class: &'static str, spins: bool) {
+    let nests = |held: &Held| held.lock != lock && held.class == class;
+    let held = sched::with_held(|held| held.iter().any(nests));
+    if held == Some(true) && !NESTED.contains(&class) {
+        sched::fail(format_args!(
+            "{class} is taken with another lock of this class held"
+        ));
+    }
+    try_take(lock, class, spins);
+}
+
+/// A lock is about to be taken without a wait.
+pub(crate) fn try_take(lock: usize, class: &'static str, spins: bool) {
     if !sched::may_lock(class) {
         sched::fail(format_args!(
             "{class} is taken by a task that must not wait for others"

@@ -87,7 +87,7 @@ impl spinlock {
         if self.held.get() {
             return false;
         }
-        lockdep::take(self.key(), self.class(), spins);
+        lockdep::try_take(self.key(), self.class(), spins);
         self.held.set(true);
         true
     }

@@ -5,6 +5,7 @@
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use kernel::bindings::spinlock;
 use kernel::ffi::{c_int, c_ulong};
 use kernel::sched;
 
@@ -124,6 +125,10 @@ pub(crate) unsafe extern "C" fn xprt_alloc(
     unsafe {
         (*xprt).kref.refcount.refs.counter = 1;
         (*xprt).cwnd = SCALE;
+        (*xprt).transport_lock = spinlock::new("rpc_xprt::transport_lock");
+        (*xprt).reserve_lock = spinlock::new("rpc_xprt::reserve_lock");
+        (*xprt).queue_lock = spinlock::new("rpc_xprt::queue_lock");
+        (*xprt).bc_pa_lock = spinlock::new("rpc_xprt::bc_pa_lock");
         (*xprt).max_reqs = most;
         (*xprt).xprt_net = net;
         (*xprt).connect_cookie = 7;
