@@ -213,8 +213,13 @@ fn make(
     terms: &mut Terms,
 ) -> Result<Made> {
     let mut xprt = accepting.new_connection()?;
-    xprt.set_local(&ep.local_addr().ok_or(EINVAL)?);
-    xprt.set_remote(&ep.peer_addr().ok_or(EINVAL)?);
+    let local = ep.local_addr().ok_or(EINVAL)?;
+    let remote = ep.peer_addr().ok_or(EINVAL)?;
+    xprt.set_local(&local);
+    xprt.set_remote(&remote);
+    if local.ip() == remote.ip() {
+        xprt.set_peer_is_local();
+    }
     let opened = open_queues(ep, terms, device, xprt.max_payload())?;
 
     let ctx = ep.context();

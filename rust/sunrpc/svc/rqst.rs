@@ -313,14 +313,24 @@ impl<C: Types> Receiving<'_, C> {
         arg.page_len = page_len;
         arg.buflen = len;
         arg.len = len;
-        // SAFETY: The request is this thread's, and its flags are atomic. `release_ctxt` takes the
-        // Call back; until then, by this function's contract, head and tail stay. The request has a
-        // reference to the transport, whose addresses never change.
+        // SAFETY: The request is this thread's. `release_ctxt` takes the Call back; until then, by
+        // this function's contract, head and tail stay. The request has a reference to the
+        // transport, whose addresses never change.
         unsafe {
             (*raw).rq_xprt_ctxt = call.into_foreign();
             (*raw).rq_prot = bindings::IPPROTO_MAX;
             bindings::svc_xprt_copy_addrs(raw, self.rqst.xprt().raw());
-            bindings::set_bit(bindings::RQ_SECURE as usize, &raw mut (*raw).rq_flags);
+        }
+        let flags = self.rqst.flags();
+        flags.set::<{ bindings::RQ_SECURE }>();
+        // The last Call of this thread, perhaps one over TCP, has left its own value.
+        let is_local = self.rqst.xprt().peer_is_local();
+        if is_local != flags.test(1 << bindings::RQ_LOCAL) {
+            if is_local {
+                flags.set::<{ bindings::RQ_LOCAL }>();
+            } else {
+                flags.clear::<{ bindings::RQ_LOCAL }>();
+            }
         }
         Received(len as c_int)
     }

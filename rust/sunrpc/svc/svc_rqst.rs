@@ -9,7 +9,8 @@ use crate::{
     bindings,
     sunrpc::c_ref::{
         read_once,
-        CRef, //
+        CRef,
+        Flags, //
     }, //
 };
 
@@ -47,6 +48,13 @@ impl SvcRqst<'_> {
         let xprt = read_once!(self.0, rq_xprt);
         // SAFETY: By I1 the request has a reference to the transport.
         unsafe { SvcXprtRef::new(xprt) }
+    }
+
+    /// The `RQ_*` flags.
+    #[inline]
+    pub(super) fn flags(&self) -> Flags<'_> {
+        // SAFETY: By I1 the word is there. SUNRPC and this module change it by atomic operations.
+        unsafe { Flags::new(&raw mut (*self.raw()).rq_flags) }
     }
 
     /// The pseudoflavor of the Call's credential.

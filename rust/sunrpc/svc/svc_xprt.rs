@@ -207,6 +207,12 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         };
     }
 
+    /// Tells that the peer is this host (`XPT_LOCAL`): nfsd must not throttle its writes as those
+    /// of a remote client, because the client's dirty pages become clean only by them.
+    pub(crate) fn set_peer_is_local(&mut self) {
+        self.xprt().flags().set::<{ bindings::XPT_LOCAL }>();
+    }
+
     /// Marks the transport as a listener.
     pub(super) fn set_listener(&mut self) {
         self.xprt().flags().set::<{ bindings::XPT_LISTENER }>();

@@ -26,6 +26,12 @@ impl<'a> SvcXprtRef<'a> {
         unsafe { Flags::new(&raw mut (*self.raw()).xpt_flags) }
     }
 
+    /// Whether the peer is this host.
+    #[inline]
+    pub(super) fn peer_is_local(self) -> bool {
+        self.flags().test(1 << bindings::XPT_LOCAL)
+    }
+
     /// The pointer to the backchannel transport.
     #[inline]
     pub(super) fn bc_xprt(self) -> &'a Atomic<*mut bindings::rpc_xprt> {

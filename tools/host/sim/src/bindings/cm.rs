@@ -132,9 +132,17 @@ pub(crate) fn hostile_address() -> __kernel_sockaddr_storage {
 
 const HOSTILE: u8 = 3;
 
-/// The address of the end that connects, with this queue pair.
+/// The address of the end that connects, with this queue pair. Some are on the server's host.
 pub(super) fn address_of(qp: u32) -> __kernel_sockaddr_storage {
-    address(2 + (qp % 100) as u8, 1000 + (qp % 60_000) as u16)
+    address(1 + (qp % 3) as u8, 1000 + (qp % 60_000) as u16)
+}
+
+/// Whether both addresses are those of one host.
+pub(super) fn is_same_host(a: &__kernel_sockaddr_storage, b: &__kernel_sockaddr_storage) -> bool {
+    // SAFETY: Both are 128 bytes, any of which are valid.
+    let [a, b]: [[u8; 128]; 2] =
+        unsafe { [core::mem::transmute_copy(a), core::mem::transmute_copy(b)] };
+    a[4..8] == b[4..8]
 }
 
 /// Whether these are the bytes of [`hostile_address`].

@@ -22,8 +22,8 @@ unsafe fn svc_xprt_release(rqst: &mut Rqst) {
         let ctxt = core::mem::replace(&mut rqst.raw.rq_xprt_ctxt, core::ptr::null_mut());
         (*(*xprt).xpt_ops).xpo_release_ctxt.expect("an operation")(xprt, ctxt);
         rqst.release();
-        if rqst.raw.rq_flags & 2 != 0 {
-            rqst.raw.rq_flags &= !2;
+        if rqst.raw.rq_flags & 1 << RQ_DATA != 0 {
+            rqst.raw.rq_flags &= !(1 << RQ_DATA);
             (*xprt).xpt_nr_rqsts.counter -= 1;
             svc_xprt_enqueue(xprt);
         }
@@ -59,9 +59,18 @@ unsafe fn svc_handle_xprt(rqst: &mut Rqst, xprt: *mut svc_xprt) {
             svc_xprt_received(xprt);
         } else {
             (*xprt).xpt_nr_rqsts.counter += 1;
-            rqst.raw.rq_flags |= 2;
+            rqst.raw.rq_flags |= 1 << RQ_DATA;
+            // The last Call of the thread was one over TCP.
+            rqst.raw.rq_flags &= !(1 << RQ_LOCAL);
+            if sched::below(2) == 0 {
+                rqst.raw.rq_flags |= 1 << RQ_LOCAL;
+            }
             let len = (*ops).xpo_recvfrom.expect("an operation")(&mut rqst.raw);
             if len > 0 {
+                let is_local = cm::is_same_host(&(*xprt).xpt_local, &(*xprt).xpt_remote);
+                if is_local != (rqst.raw.rq_flags & 1 << RQ_LOCAL != 0) {
+                    sched::fail("a Call is not marked as local, or as remote");
+                }
                 process(rqst, xprt, len);
             }
         }
