@@ -163,18 +163,23 @@ impl SendQueue {
     }
 
     /// Reserves `entries` if they are free. A chain that is longer than the share is posted while
-    /// no others are.
+    /// no others are. One that is longer than the queue is never posted, and fails at once.
     ///
     /// For an instant, a reservation that fails hides free entries from concurrent ones, which may
     /// then fail as well. So after each failure the caller must try again what waits for entries.
     ///
-    /// Success and failure are full barriers, as is the release of entries. If a caller announces
-    /// that it waits, and then fails here, the completion that releases entries sees that it waits.
+    /// Success and any other failure are full barriers, as is the release of entries. If a caller
+    /// announces that it waits, and then fails here, the completion that releases entries sees that
+    /// it waits.
     #[inline]
     pub(crate) fn try_reserve(&self, entries: u32) -> Option<Permit<'_>> {
         let wanted = i32::try_from(entries).ok()?;
+        let share = self.share.load(Relaxed);
+        if entries > share && entries > self.depth() {
+            return None;
+        }
         // CAST: At most `i32::MAX`.
-        let needed = entries.min(self.share.load(Relaxed)) as i32;
+        let needed = entries.min(share) as i32;
         if self.free.fetch_sub(wanted, Full) < needed {
             self.free.fetch_add(wanted, Full);
             return None;

@@ -122,6 +122,21 @@ fn nothing_is_reserved_before_the_queue_is_open() {
     });
 }
 
+/// An idle Send Queue of two entries, with a share of one. Law: a chain longer than the share is
+/// posted, and one longer than the queue is not.
+#[test]
+fn chain_longer_than_the_queue_is_not_posted() {
+    explore_full(|| {
+        let queue = SendQueue::new();
+        queue.open(2, 1);
+        assert!(queue.try_reserve(3).is_none());
+        drop(queue.try_reserve(2).expect("room"));
+        queue.share_all();
+        assert!(queue.try_reserve(3).is_none());
+        assert_eq!(queue.state(), (2, 2));
+    });
+}
+
 /// A chain of two entries fills the Send Queue, and completes while a thread posts another. Law:
 /// the second chain is posted at once, by the completion, or by its own thread.
 #[test]
