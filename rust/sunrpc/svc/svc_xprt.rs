@@ -216,9 +216,9 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
     /// Marks the transport as a listener.
     pub(super) fn set_listener(&mut self) {
         self.xprt().flags().set::<{ bindings::XPT_LISTENER }>();
-        // The array, which is longer than the name, is all zeroes.
+        // With the NUL: `svc_xprt_init()` has written "uninitialized".
         let text = self.names().remote_text.iter_mut();
-        for (to, from) in text.zip(c"listener".to_bytes()) {
+        for (to, from) in text.zip(c"listener".to_bytes_with_nul()) {
             *to = *from;
         }
     }

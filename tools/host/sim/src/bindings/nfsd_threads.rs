@@ -168,6 +168,10 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
                 say!("no listener: {error:?}");
             }
             Ok(xprt) => {
+                let name = core::ffi::CStr::from_ptr((&raw const (*xprt).xpt_remotebuf).cast());
+                if name != c"listener" {
+                    sched::fail(format_args!("the name of a listener is {name:?}"));
+                }
                 service(|s| s.transports.push(xprt.expose_provenance()));
                 svc_xprt_received(xprt);
             }

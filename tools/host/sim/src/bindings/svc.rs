@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use kernel::ffi::{c_int, c_ulong};
+use kernel::ffi::{c_char, c_int, c_ulong};
 use kernel::page::PAGE_SIZE;
 use kernel::sched;
 
@@ -110,6 +110,9 @@ pub(crate) unsafe extern "C" fn svc_xprt_init(
         (*xprt).xpt_flags = 1 << XPT_BUSY;
         (*xprt).xpt_net = net;
         rpcrdma_get_net(net);
+        for (to, from) in (*xprt).xpt_remotebuf.iter_mut().zip(b"uninitialized") {
+            *to = *from as c_char;
+        }
     }
 }
 
