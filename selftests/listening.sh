@@ -151,6 +151,43 @@ listener_survives_device_removal() {
 	server_start
 }
 
+# Whether a connection request waits at the server for a thread.
+request_waits() {
+	rdma resource show cm_id | grep -q " state CONNECT .* src-addr $SERVER4:$BED_PORT "
+}
+
+device_is_gone() { [ ! -e "/sys/class/infiniband/$BED_SERVER_DEV" ]; }
+
+# A connection request that no thread accepts does not delay the removal of its device. nfsd listens
+# before it has threads.
+device_removed_without_threads() {
+	need_local_bed
+	local mounting deleting
+
+	# The C module does not destroy the listener's cm_id, for which the removal waits.
+	[ "$(module_kind)" != c ] || skip "with the C module the device cannot be removed"
+	modprobe nfsv4
+	server_stop
+	"$HELPERS/listener_helper" "$SERVER4" "$BED_PORT"
+	nfs_mount 4.2 rdma retry=0 2>/dev/null &
+	mounting=$!
+	wait_for "no connection request has arrived" request_waits
+	device_delete "$BED_SERVER_DEV" &
+	deleting=$!
+	wait_for "the removal of the device does not end" device_is_gone
+	wait "$deleting"
+	! request_waits || fail "the connection request is still there"
+	pkill -KILL -x mount.nfs || :
+	wait "$mounting" 2>/dev/null || :
+	device_add "$BED_SERVER_DEV"
+	echo "$BED_NFSD_THREADS" >/proc/fs/nfsd/threads
+	nfs_mount 4.2 rdma
+	ls "$MNT" >/dev/null
+	umount_all
+	server_stop
+	server_start
+}
+
 # If the server does not listen, mount fails with the first rejection. The QP of the attempt goes to
 # the error state at the same time; the client must not report that as a lost connection, since
 # SUNRPC would retry.
@@ -285,5 +322,6 @@ R8166_5_2_port_space_is_tcp() {
 bed_up
 [ $# -gt 0 ] || set -- "connection_refused 3" "connection_refused 4.2" second_listener_refused \
 	refused_listener_releases_netns listener_follows_address \
-	listener_survives_device_removal abandoned_connects_get_no_qp R8166_5_2_port_space_is_tcp
+	listener_survives_device_removal device_removed_without_threads abandoned_connects_get_no_qp \
+	R8166_5_2_port_space_is_tcp
 ktap_run "$@"

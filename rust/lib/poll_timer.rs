@@ -44,6 +44,11 @@ impl<P: Poll> PollTimer<P> {
         // SAFETY: The drop of this timer cancels the work.
         unsafe { self.work.modify(delay) };
     }
+
+    /// Cancels the timer, and waits for [`Poll::poll`], which must not call this. Sleeps.
+    pub(crate) fn cancel(&self) {
+        self.work.cancel_sync();
+    }
 }
 
 #[pinned_drop]

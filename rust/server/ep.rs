@@ -61,9 +61,18 @@ use crate::{
     }, //
 };
 
+/// Where a connection waits to be accepted.
+pub(super) trait Waiting: Send + Sync + 'static {
+    /// Has a worker remove the connections that have ended. Called by a handler of such a
+    /// connection, which must not destroy its own cm_id.
+    fn remove_gone(&self);
+}
+
 /// The context of a connection's endpoint.
 #[pin_data]
 pub(super) struct ServerEp {
+    /// Has the connection until a thread accepts it.
+    accept_queue: KBox<dyn Waiting>,
     /// The transport; set when the connection is accepted.
     xprt: SetOnce<XprtHandle>,
     /// Shows the connection.
@@ -114,8 +123,9 @@ pub(super) struct Incoming {
 }
 
 impl ServerEp {
-    pub(super) fn new() -> impl PinInit<Self, Error> {
+    pub(super) fn new(accept_queue: KBox<dyn Waiting>) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            accept_queue,
             xprt: SetOnce::new(),
             file: StateFile::new(),
             counters: Counters::new(),
@@ -167,6 +177,16 @@ impl ServerEp {
         self.gone.xchg(true, Full);
         if let Some(xprt) = self.xprt() {
             xprt.deferred_close();
+        }
+    }
+
+    /// [`Self::close`] in a handler of the connection manager. A connection that no thread has
+    /// accepted leaves the queue of its listener.
+    #[cold]
+    pub(super) fn end(&self, reason: CloseReason) {
+        self.close(reason);
+        if self.xprt().is_none() {
+            self.accept_queue.remove_gone();
         }
     }
 

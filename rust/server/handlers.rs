@@ -69,11 +69,11 @@ impl EndpointOps for ServerEp {
         let ctx = ep.context();
         match event {
             CmEvent::Established { .. } => ctx.set_established(),
-            CmEvent::Disconnected => ctx.close(CloseReason::PeerDisconnected),
+            CmEvent::Disconnected => ctx.end(CloseReason::PeerDisconnected),
             CmEvent::ConnectError | CmEvent::Unreachable | CmEvent::Rejected { .. } => {
-                ctx.close(CloseReason::NotEstablished);
+                ctx.end(CloseReason::NotEstablished);
             }
-            CmEvent::DeviceRemoval => ctx.close(CloseReason::DeviceRemoved),
+            CmEvent::DeviceRemoval => ctx.end(CloseReason::DeviceRemoved),
             _ => {}
         }
     }

@@ -19,7 +19,13 @@ use kernel::{
 };
 
 use crate::{
-    lib::sockaddr::SockAddr,
+    lib::{
+        poll_timer::{
+            Poll,
+            PollTimer, //
+        },
+        sockaddr::SockAddr, //
+    },
     sunrpc::svc::{
         self,
         Accepting,
@@ -48,7 +54,10 @@ use super::{
         Connection,
         Spare, //
     },
-    ep::ServerEp, //
+    ep::{
+        ServerEp,
+        Waiting, //
+    }, //
 };
 
 /// Requests that the fabric may queue, where it does.
@@ -67,12 +76,42 @@ pub(super) struct Listener {
 }
 
 /// The requests that wait for a thread.
+///
+/// The endpoint of each request refers to the queue: [`AcceptQueue::close`] breaks the cycle.
 #[pin_data]
 pub(super) struct AcceptQueue {
     xprt: XprtHandle,
+    /// Armed to remove the requests whose connection has ended. nfsd may have no thread that does,
+    /// and the removal of a device waits for each cm_id on it.
+    #[pin]
+    requests: PollTimer<Requests>,
+}
+
+#[pin_data]
+struct Requests {
     /// The oldest request first.
     #[pin]
     pending: Mutex<KVec<ConnectRequest>>,
+}
+
+impl Requests {
+    /// Removes a request whose connection has ended.
+    fn next_gone(&self) -> Option<ConnectRequest> {
+        let mut pending = self.pending.lock();
+        let is_gone = |request: &ConnectRequest| request.endpoint.context().is_gone();
+        let index = pending.iter().position(is_gone)?;
+        pending.remove(index).ok()
+    }
+}
+
+impl Poll for Requests {
+    fn poll(&self) -> Option<c_ulong> {
+        while let Some(request) = self.next_gone() {
+            // This waits for the handlers of the request's cm_id, which take the lock.
+            drop(request);
+        }
+        None
+    }
 }
 
 impl ListenerOps for Arc<AcceptQueue> {
@@ -83,12 +122,15 @@ impl ListenerOps for Arc<AcceptQueue> {
         // peer's initiator depth.
         let peer_initiator_depth = request.responder_resources();
         let peer_responder_resources = request.initiator_depth();
-        let mut pending = self.pending.lock();
+        let mut pending = self.requests().pending.lock();
         // Reserve first: an endpoint must not be dropped in the handler of its own request.
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
             return;
         }
-        let Ok(endpoint) = request.into_endpoint(ServerEp::new()) else {
+        let Ok(waiting) = KBox::new(self.clone(), GFP_KERNEL) else {
+            return;
+        };
+        let Ok(endpoint) = request.into_endpoint(ServerEp::new(waiting)) else {
             return;
         };
         let new = ConnectRequest {
@@ -117,10 +159,24 @@ impl ListenerOps for Arc<AcceptQueue> {
     }
 }
 
+impl Waiting for Arc<AcceptQueue> {
+    fn remove_gone(&self) {
+        // Under the lock: the queue stays empty after `close`, which then cancels the timer.
+        let pending = self.requests().pending.lock();
+        if !pending.is_empty() {
+            self.requests.arm(0);
+        }
+    }
+}
+
 impl AcceptQueue {
+    fn requests(&self) -> &Requests {
+        self.requests.target()
+    }
+
     /// Removes the oldest request.
     fn next(&self) -> Option<ConnectRequest> {
-        let mut pending = self.pending.lock();
+        let mut pending = self.requests().pending.lock();
         self.xprt.clear_connection();
         let next = pending.remove(0).ok();
         if !pending.is_empty() {
@@ -132,9 +188,10 @@ impl AcceptQueue {
 
     /// Rejects all waiting requests.
     fn close(&self) {
-        let pending = mem::take(&mut *self.pending.lock());
+        let pending = mem::take(&mut *self.requests().pending.lock());
         // This sleeps, so drop them without the lock.
         drop(pending);
+        self.requests.cancel();
     }
 }
 
@@ -149,7 +206,9 @@ impl svc::Listener for Listener {
         let queue = Arc::pin_init(
             pin_init!(AcceptQueue {
                 xprt: handle,
-                pending <- new_mutex!(KVec::new(), "AcceptQueue::pending"),
+                requests <- PollTimer::new(pin_init!(Requests {
+                    pending <- new_mutex!(KVec::new(), "Requests::pending"),
+                })),
             }),
             GFP_KERNEL,
         )?;

@@ -22,7 +22,7 @@
 //! | `state`          | text of a connection's file                         | a task that reads it  |
 //! | `traces`         | trace events with more than one argument to compute | any                   |
 //! | `accept`         | connection setup                                    | nfsd thread           |
-//! | `listener`       | connection requests, until a thread accepts them    | CM, nfsd thread       |
+//! | `listener`       | connection requests, until a thread accepts them    | CM, nfsd, worker      |
 //! | `release`        | release of exposed Replies                          | nfsd thread, workers  |
 //! | `read_admission` | start, deferral and end of a Call's RDMA Reads      | nfsd thread, workers  |
 //! | `post`           | posting, at once or when the Send Queue has room    | nfsd thread, workers  |
@@ -39,7 +39,7 @@
 //! on one connection at a time, except in `receive` up to [`Arriving::clear_busy`].
 //!
 //! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list`
-//! inside `Endpoint::exposing`. The locks are: `AcceptQueue::pending`, `ServerEp::incoming`,
+//! inside `Endpoint::exposing`. The locks are: `Requests::pending`, `ServerEp::incoming`,
 //! `ExposedReplies::mapper`, `ExposedReplies::state`, `StallDetector::state`,
 //! `SendBacklog::waiting`, `XprtTimer::deadline`, `Endpoint::held`, those in `Pool` and `InDoubt`,
 //! and the lock in `SparePages`, which only the release of these pages waits for.

@@ -2,6 +2,7 @@
 
 //! SUNRPC of the server: the threads of nfsd, and what each does with a transport that has work.
 
+use core::cell::Cell;
 use std::rc::Rc;
 
 use kernel::ffi::c_int;
@@ -134,6 +135,18 @@ fn thread() {
     }
 }
 
+/// A key that nothing wakes.
+const STARTS: usize = 23;
+
+thread_local! {
+    static LATE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has the threads of the next service start so many seconds after its listener.
+pub(crate) fn start_late(seconds: u32) {
+    LATE.set(seconds);
+}
+
 /// Starts a service with so many threads, whose longest payload is `payload` bytes. Has the
 /// transport class create a listener, unless its module is being unloaded.
 pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
@@ -148,8 +161,18 @@ pub(crate) fn start(threads: usize, payload: u32, program: Rc<dyn Program>) {
         s.threads = threads;
         s.stopping = false;
     });
-    for number in 0..threads {
-        sched::spawn(format!("nfsd {number}"), thread);
+    let start_threads = move || {
+        for number in 0..threads {
+            sched::spawn(format!("nfsd {number}"), thread);
+        }
+    };
+    match LATE.take() {
+        0 => start_threads(),
+        late => sched::spawn("rpc.nfsd", move || {
+            let later = sched::now() + u64::from(late) * 1_000_000_000;
+            while sched::wait_until(STARTS, later) {}
+            start_threads();
+        }),
     }
     let class: *mut svc_xprt_class = ptr(service(|s| s.class));
     let mut addr = server_address();

@@ -33,6 +33,8 @@ pub(super) struct Faults {
     pub(super) openings: u32,
     /// One in so many nfsd threads stands still when it has taken a message.
     pub(super) stands: u32,
+    /// The threads of nfsd start so many seconds after the listener.
+    pub(super) threads_late: u32,
     pub(super) nfsd: NfsdOptions,
     /// Tunables that are not drawn.
     pub(super) tunables: Vec<(&'static str, u32)>,
@@ -60,6 +62,7 @@ impl Faults {
             moves: 0,
             openings: 0,
             stands: 0,
+            threads_late: 0,
             nfsd: NfsdOptions::default(),
             tunables: Vec::new(),
         }

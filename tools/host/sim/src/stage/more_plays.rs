@@ -110,6 +110,7 @@ pub(super) fn both_ends_lose_devices(config: &Config) -> Result<Seen, String> {
         faults.unplugs = pick(&[3, 10, 30]);
         faults.openings = pick(&[0, 2, 5]);
         faults.moves = pick(&[0, 5, 20]);
+        faults.threads_late = pick(&[0, 0, 300]);
         faults.kills = pick(&[0, 0, 10]);
         faults.device.refuses = pick(&[0, 0, 100]);
     })

@@ -19,7 +19,8 @@ use super::world::{self, World};
 use crate::bindings::fabric::fabric;
 use crate::bindings::rpc::{Call, Client};
 use crate::bindings::{
-    dma, end_callbacks, hotplug, rqst, start_callbacks, svc, RPC_TASK_SOFT, RPC_TASK_SOFTCONN,
+    dma, end_callbacks, hotplug, nfsd_threads, rqst, start_callbacks, svc, RPC_TASK_SOFT,
+    RPC_TASK_SOFTCONN,
 };
 
 /// Clients of the module talk to its server.
@@ -67,6 +68,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
                 .collect()
         })
         .collect();
+    nfsd_threads::start_late(faults.threads_late);
     world::begin(config, world, nfsd.clone())?;
     nfsd.set_options(faults.nfsd);
     let manner = faults.tasks;
