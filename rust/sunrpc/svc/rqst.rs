@@ -143,6 +143,18 @@ impl<C: Types> Receiving<'_, C> {
         Received(0)
     }
 
+    /// Drops a Call that cannot be delivered, and has SUNRPC close the connection. The credit
+    /// of the Call is lost; the client sends the Call again on another connection.
+    ///
+    /// No caller passes ranges or pages that make this happen.
+    #[cold]
+    fn close(self, call: C::Call) -> Received {
+        drop(call);
+        // SAFETY: The request has a reference to the transport.
+        unsafe { bindings::svc_xprt_deferred_close(self.xprt().raw()) };
+        self.leave_empty()
+    }
+
     /// Notes in `pages` the first `count` Reply pages after the first one. See
     /// [`Located::move_rest_into`](super::reply::Located).
     #[inline]
@@ -187,7 +199,7 @@ impl<C: Types> Receiving<'_, C> {
     #[inline]
     pub(crate) fn deliver(self, call: C::Call, range: Range<usize>) -> Received {
         let Some(bytes) = call.bytes().get(range.clone()) else {
-            return Received(0);
+            return self.close(call);
         };
         if bytes.len() > PAGE as usize {
             return self.deliver_copied(call, range);
@@ -205,7 +217,7 @@ impl<C: Types> Receiving<'_, C> {
                 let length = bytes.len() as u32;
                 self.deliver_pages(call, length)
             }
-            _ => Received(0),
+            _ => self.close(call),
         }
     }
 
@@ -225,10 +237,10 @@ impl<C: Types> Receiving<'_, C> {
     ) -> Received {
         let bytes = call.bytes();
         let (Some(head), Some(tail)) = (bytes.get(head), bytes.get(tail)) else {
-            return Received(0);
+            return self.close(call);
         };
         if !self.write_pages(data, tail) {
-            return Received(0);
+            return self.close(call);
         }
         let head = call.kvec_of(head);
         let count = pages((data as usize).saturating_add(tail.len()));
@@ -263,7 +275,7 @@ impl<C: Types> Receiving<'_, C> {
     /// Delivers a Call of `length` bytes in the request's pages.
     pub(crate) fn deliver_pages(self, call: C::Call, length: u32) -> Received {
         let Some(first) = self.rqst.pages().first().and_then(PageSlot::address) else {
-            return Received(0);
+            return self.close(call);
         };
         let len = length.min(PAGE);
         let head = kvec {
@@ -292,14 +304,14 @@ impl<C: Types> Receiving<'_, C> {
         call: C::Call,
     ) -> Received {
         let Some(slots) = self.rqst.pages_mut().get_mut(first..) else {
-            return Received(0);
+            return self.close(call);
         };
         if pages(page_len as usize) > slots.len() {
-            return Received(0);
+            return self.close(call);
         }
         let first_page = slots.as_mut_ptr().cast();
         if !self.rqst.end_call(count) {
-            return Received(0);
+            return self.close(call);
         }
         // CAST: Messages are shorter than 2 GiB.
         let len = (head.iov_len + tail.iov_len) as u32 + page_len;
