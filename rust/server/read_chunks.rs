@@ -191,7 +191,7 @@ fn take_pages(
     Ok(())
 }
 
-/// Adds the Reads of the one data item, and clears its roundup if the client does not send it.
+/// Adds the Reads of the one data item, and clears its roundup if that is not in the chunk.
 #[inline]
 fn add_item(
     conn: &Connection,
@@ -291,9 +291,11 @@ pub(super) fn finish(
         return error::drop_call(conn, rqst, buffer);
     }
     match layout {
-        Some(Layout::DataItem { head, data, .. }) => {
-            let split = start + head as usize;
-            rqst.deliver_with_item(buffer, start..split, data, split..end)
+        Some(Layout::DataItem { head, data, tail }) => {
+            let head = start..start + head as usize;
+            // Between head and tail there may be roundup, which is in the pages too.
+            let tail = end.saturating_sub(tail as usize)..end;
+            rqst.deliver_with_item(buffer, head, data, tail)
         }
         Some(Layout::Whole { length }) => rqst.deliver_pages(buffer, length),
         None => error::drop_call(conn, rqst, buffer),

@@ -65,12 +65,14 @@ static bool t_interleaved(struct conn *c)
 	return reply_body(&r, xid, &at) && compound_ok(r.p + at, 3) && read_item(c, 0, 2 * size);
 }
 
-enum roundup { IN_LAST_SEGMENT, IN_OWN_SEGMENT };
+enum roundup { IN_LAST_SEGMENT, IN_OWN_SEGMENT, INLINE };
 
-/* A Read chunk of @size bytes and their roundup. */
+/* A WRITE of @size bytes in a Read chunk, and their roundup. */
 static bool write_with_roundup(struct conn *c, unsigned int size, enum roundup where)
 {
 	const uint32_t handle = c->area_mr->rkey, xid = new_xid();
+	static const char *const places[] = { "the last segment", "its own segment", "the payload" };
+	static const uint8_t zeroes[3];
 	const unsigned int offset = 11, pad = xdr_pad(size);
 	struct enc e = { .len = 0 }, rpc = { .len = 0 };
 	unsigned int position;
@@ -81,20 +83,20 @@ static bool write_with_roundup(struct conn *c, unsigned int size, enum roundup w
 	enc_compound(&rpc, xid, 3);
 	enc_lookup(&rpc, "probe");
 	position = enc_write(&rpc, offset, size);
+	if (where == INLINE)
+		enc_bytes(&rpc, zeroes, pad);
 	enc_u32(&rpc, GETFH);
 	enc_call_hdr(&e, xid, RDMA_MSG);
-	if (where == IN_LAST_SEGMENT) {
+	if (where == IN_LAST_SEGMENT)
 		enc_rseg(&e, position, handle, size + pad, area_addr(c, 0));
-	} else {
+	else
 		enc_rseg(&e, position, handle, size, area_addr(c, 0));
+	if (where == IN_OWN_SEGMENT)
 		enc_rseg(&e, position, handle, pad, area_addr(c, size));
-	}
 	enc_no_chunks(&e);
 	enc_bytes(&e, rpc.buf, rpc.len);
 	if (!compound_succeeds(c, &e, 3))
-		return fail("%u bytes, roundup in %s: %s", size,
-			    where == IN_OWN_SEGMENT ? "its own segment" : "the last segment",
-			    probe.reason);
+		return fail("%u bytes, roundup in %s: %s", size, places[where], probe.reason);
 	return read_item(c, offset, size);
 }
 
@@ -105,6 +107,20 @@ static bool t_roundup(struct conn *c)
 	for (size = 1; size < 8; size++)
 		if (!write_with_roundup(c, size, IN_LAST_SEGMENT) ||
 		    !write_with_roundup(c, size, IN_OWN_SEGMENT))
+			return false;
+	return true;
+}
+
+/*
+ * The roundup behind the Position, where Solaris and illumos send it. RFC 8166 Section 3.4.4.4 does
+ * not allow it.
+ */
+static bool t_inline_roundup(struct conn *c)
+{
+	unsigned int size;
+
+	for (size = 1; size < 8; size++)
+		if (!write_with_roundup(c, size, INLINE))
 			return false;
 	return true;
 }
@@ -362,6 +378,7 @@ static bool t_wrong_count(struct conn *c)
 static const struct test tests[] = {
 	{ "R8166-3.4.5-4", "two Read chunks whose segments alternate", t_interleaved },
 	{ "R8166-3.4.5.2-4 R8166-3.4.5.2-2", "Read chunks with roundup", t_roundup },
+	{ "-", "Read chunks with inline roundup", t_inline_roundup },
 	{ "R8166-4.3.2.1-2 R8267-6.4.1-2", "more results than Write chunks", t_more_results },
 	{ "R8166-4.3.2.1-2", "more Write chunks than the server supports", t_many_results },
 	{ "R8166-4.3.2.3-1", "READs without a Write chunk", t_no_wchunk },

@@ -17,6 +17,7 @@
 //!   the total of the chunks before it, with roundup. The reduced stream must have that many bytes,
 //!   and the offset must be at least that of the chunk before. Otherwise chunks overlap or leave
 //!   gaps, and the Call is refused.
+//! * The roundup of a single chunk may be inline behind the chunk: see [`inline_roundup`].
 //!
 //! [`Assembly::plan`] checks all of this before the first RDMA Read.
 
@@ -68,6 +69,8 @@ pub struct Assembly<'a> {
     stream: Reduced,
     /// Bytes in the reduced stream.
     len: u32,
+    /// Bytes of inline roundup at the Position of the chunk, which are not in the reduced stream.
+    roundup: u32,
     layout: Layout,
 }
 
@@ -81,7 +84,7 @@ pub enum Layout {
         head: u32,
         /// Bytes in the Read chunk, including roundup.
         data: u32,
-        /// Inline bytes after the data item.
+        /// Inline bytes after the data item: the last ones of the payload.
         tail: u32,
     },
     /// The Call is copied and read into one range of bytes, part by part: see [`Assembly::parts`].
@@ -122,7 +125,7 @@ pub enum Part {
     },
     /// Bytes to read from the requester's memory.
     Read(Segment),
-    /// Roundup that was not sent. The content does not matter.
+    /// Roundup that is not in the chunk. The content does not matter.
     Pad {
         /// Length in bytes: 1 to 3.
         length: u32,
@@ -146,7 +149,7 @@ impl<'a> Assembly<'a> {
         let Some(inline) = inline else {
             return Self::plan_long(list, bounds).map(Some);
         };
-        let len = u32::try_from(inline).map_err(|_| BadReads::TooComplex)?;
+        let inline = u32::try_from(inline).map_err(|_| BadReads::TooComplex)?;
         let all = Summary::of(list);
         let Some(first) = all.first else {
             return Ok(None);
@@ -154,6 +157,13 @@ impl<'a> Assembly<'a> {
         if all.segments > bounds.segments {
             return Err(BadReads::TooComplex);
         }
+        let roundup = if all.only_one {
+            inline_roundup(inline, first)
+        } else {
+            0
+        };
+        // NO-OVERFLOW: the roundup is at most `inline % 4`.
+        let len = inline - roundup;
         // Most Calls with Read chunks have one.
         let total = if all.only_one {
             check(len, core::iter::once(first), bounds.chunks, bounds)?
@@ -174,6 +184,7 @@ impl<'a> Assembly<'a> {
             list,
             stream: Reduced::Inline,
             len,
+            roundup,
             layout,
         }))
     }
@@ -196,6 +207,7 @@ impl<'a> Assembly<'a> {
             list,
             stream: Reduced::PositionZero,
             len,
+            roundup: 0,
             layout: Layout::Whole { length: total },
         })
     }
@@ -214,7 +226,10 @@ impl<'a> Assembly<'a> {
     pub fn parts(&self) -> Parts<'a> {
         let mut chunks = Chunks::new(self.list);
         let stream = match self.stream {
-            Reduced::Inline => Stream::Inline { offset: 0 },
+            Reduced::Inline => Stream::Inline {
+                offset: 0,
+                roundup: self.roundup,
+            },
             Reduced::PositionZero => {
                 chunks.next();
                 Stream::PositionZero(ChunkSegments::new(self.list, 0))
@@ -238,6 +253,23 @@ impl<'a> Assembly<'a> {
     pub fn reads(&self) -> impl Iterator<Item = Segment> + Clone + 'a {
         let segments = self.list.segments().map(|read| read.segment);
         segments.filter(|segment| !segment.is_empty())
+    }
+}
+
+/// Bytes of the roundup of `chunk` that are inline, of `inline` bytes that have no other chunk.
+///
+/// Solaris and illumos send the roundup so, although RFC 8166 Section 3.4.4.4 has it removed with
+/// the chunk. The reduced stream is whole words. If the inline bytes are not, and would be without
+/// the roundup, then the roundup is among them: at the Position, where it ends the item.
+///
+/// Several chunks would be ambiguous, because the lengths of their roundup can add up to a word.
+#[inline]
+fn inline_roundup(inline: u32, chunk: Chunk) -> u32 {
+    let rest = inline % 4;
+    if u64::from(rest) == chunk.len.wrapping_neg() % 4 {
+        rest
+    } else {
+        0
     }
 }
 
@@ -285,7 +317,11 @@ const fn aligned(len: u64) -> u64 {
 /// The rest of the reduced stream.
 #[derive(Clone, Debug)]
 enum Stream<'a> {
-    Inline { offset: u32 },
+    /// The inline payload from this offset on, with this many bytes of roundup behind the chunk.
+    Inline {
+        offset: u32,
+        roundup: u32,
+    },
     PositionZero(ChunkSegments<'a>),
 }
 
@@ -294,7 +330,7 @@ impl Stream<'_> {
     #[inline]
     fn next_part(&mut self, max_len: u32) -> Option<(Part, u32)> {
         match self {
-            Self::Inline { offset } => {
+            Self::Inline { offset, .. } => {
                 let part = Part::Inline {
                     offset: *offset,
                     length: max_len,
@@ -306,6 +342,14 @@ impl Stream<'_> {
                 let part = segments.next_part(max_len)?;
                 Some((Part::Read(part), part.length))
             }
+        }
+    }
+
+    /// Skips the inline roundup, once.
+    #[inline]
+    fn skip_roundup(&mut self) {
+        if let Self::Inline { offset, roundup } = self {
+            *offset = offset.saturating_add(core::mem::take(roundup));
         }
     }
 }
@@ -357,7 +401,11 @@ impl Iterator for Parts<'_> {
                     self.end = chunk.position.saturating_add(len).saturating_add(self.pad);
                     self.chunk = Some(ChunkSegments::new(self.list, chunk.position));
                 }
-                None if self.left > 0 => self.before = self.left,
+                None if self.left > 0 => {
+                    // If there is inline roundup, there was one chunk.
+                    self.stream.skip_roundup();
+                    self.before = self.left;
+                }
                 None => return None,
             }
         }

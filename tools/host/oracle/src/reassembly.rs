@@ -59,11 +59,16 @@ fn check(assembly: &Assembly<'_>, inline: Option<usize>, model: &[Byte]) {
     match assembly.layout() {
         Layout::Whole { length } => assert_eq!(length as usize, model.len()),
         Layout::DataItem { head, data, tail } => {
-            assert_eq!(Some((head + tail) as usize), inline);
+            let inline = inline.expect("a Long Call has no such layout");
+            let skipped = inline - (head + tail) as usize;
+            assert!(skipped == 0 || skipped == inline % 4);
             assert_eq!((head + data + tail) as usize, model.len());
-            // All inline bytes are in head and tail, and no others.
+            // All inline bytes but the roundup are in head and tail, and no others. The tail is the
+            // end of the inline bytes.
             let (head, rest) = model.split_at(head as usize);
             let (data, tail) = rest.split_at(data as usize);
+            let last = (0..).take(inline).skip(inline - tail.len());
+            assert!(tail.iter().copied().eq(last.map(Byte::Inline)));
             assert!(head
                 .iter()
                 .chain(tail)
@@ -91,6 +96,9 @@ fn expand(part: Part) -> Vec<Byte> {
 /// Reassembles a Call byte by byte, as in RFC 8166 Section 3.4.5: inserts each chunk into the
 /// reduced stream at its Position, lowest first. All chunks before it have been inserted, so the
 /// Position is the offset.
+///
+/// If the inline bytes are not whole words, those that are too many may be the roundup of a single
+/// chunk, at its Position.
 ///
 /// # Errors
 ///
@@ -124,6 +132,12 @@ fn model(inline: Option<usize>, list: ReadList<'_>) -> Result<Vec<Byte>, BadRead
         }
         None => return Err(BadReads::PositionZero),
     };
+    if let (Some(length), &[position]) = (inline, &positions[..]) {
+        let (extra, at) = (length % 4, position as usize);
+        if extra != 0 && (chunk(position).len() + extra) % 4 == 0 && at < length {
+            stream.drain(at..at + extra);
+        }
+    }
     let mut end = 0;
     for position in positions {
         let mut item = chunk(position);

@@ -80,6 +80,14 @@ fn long_inline_part_makes_the_layout_whole() {
     };
     assert_eq!(plan(4096, 4096), Ok(in_recv_buf));
     assert_eq!(in_recv_buf.length(), 4108);
+    // Two bytes of inline roundup.
+    assert_eq!(plan(4098, 4096), Ok(in_recv_buf));
+    let plan_message = |message| {
+        let plan = Assembly::plan(Some(4098), reads(&call), &bounds(message, 8, 8));
+        plan.map(|plan| plan.unwrap().layout())
+    };
+    assert_eq!(plan_message(4108), Ok(in_recv_buf));
+    assert_eq!(plan_message(4107), Err(BadReads::TooComplex));
     assert_eq!(plan(4100, 4096), Ok(Layout::Whole { length: 4112 }));
     assert_eq!(Layout::Whole { length: 4112 }.length(), 4112);
 }

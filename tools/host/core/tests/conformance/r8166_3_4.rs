@@ -14,6 +14,7 @@ use rpcrdma_core::engine::responder::reassembly::Layout;
 use rpcrdma_core::engine::responder::reassembly::Part;
 use rpcrdma_core::engine::responder::reply::ChunkWriter;
 use rpcrdma_core::wire::ErrorReply;
+use rpcrdma_core::wire::Segment;
 
 const BOUNDS: Bounds = Bounds {
     message: 1 << 20,
@@ -198,6 +199,98 @@ fn r8166_3_4_4_4_2_roundup_is_not_inline() {
         plan(&unaligned, &limits()).unwrap().call,
         CallPlan::PositionZero
     );
+}
+
+/// Inserts `bytes` of roundup at `position` of the inline payload of a Call.
+fn with_inline_roundup(mut received: Vec<u8>, position: u32, bytes: u32) -> Vec<u8> {
+    let payload = call_at_server(&received).payload.unwrap().len();
+    let at = received.len() - payload + position as usize;
+    received.splice(at..at, vec![0; bytes as usize]);
+    received
+}
+
+#[test]
+fn r8166_3_4_4_4_2_inline_roundup_is_taken_once() {
+    for data in 1..=1029 {
+        let item = segment(7, data, 0x1000);
+        let roundup = data.wrapping_neg() % 4;
+        for behind in [0, 1, 4, 40] {
+            let words = 4 + behind as usize;
+            let legal = msg_with_reads(&[(16, item)], CALL, words);
+            let call = with_inline_roundup(legal.clone(), 16, roundup);
+            let layout = Layout::DataItem {
+                head: 16,
+                data: data + roundup,
+                tail: behind * 4,
+            };
+            let assembly = assemble(&call).unwrap().unwrap();
+            assert_eq!(assembly.layout(), layout);
+            assert_eq!(assemble(&legal).unwrap().unwrap().layout(), layout);
+            assert!(assembly.reads().eq([item]));
+            // The roundup is skipped, and the bytes behind it are those of the legal Call.
+            let mut expected = vec![inline(0, 16), Part::Read(item)];
+            if roundup != 0 {
+                expected.push(Part::Pad { length: roundup });
+            }
+            if behind != 0 {
+                expected.push(inline(16 + roundup, behind * 4));
+            }
+            assert_eq!(parts(&call), expected);
+        }
+    }
+}
+
+#[test]
+fn r8166_3_4_4_4_2_inline_roundup_in_pages() {
+    // Too much inline for the layout that leaves it in the Receive buffer.
+    let item = segment(7, 5, 0x1000);
+    let legal = msg_with_reads(&[(16, item)], CALL, 1100);
+    let call = with_inline_roundup(legal, 16, 3);
+    let assembly = assemble(&call).unwrap().unwrap();
+    assert_eq!(assembly.layout(), Layout::Whole { length: 4408 });
+    assert_eq!(
+        parts(&call),
+        [
+            inline(0, 16),
+            Part::Read(item),
+            Part::Pad { length: 3 },
+            inline(19, 4384)
+        ]
+    );
+}
+
+#[test]
+fn r8166_3_4_4_4_2_other_inline_bytes_are_no_roundup() {
+    let layout = |reads: &[(u32, Segment)], position, bytes| {
+        let call = with_inline_roundup(msg_with_reads(reads, CALL, 8), position, bytes);
+        assemble(&call).unwrap().unwrap().layout()
+    };
+    for data in 1..=8_u32 {
+        let roundup = data.wrapping_neg() % 4;
+        for bytes in (0..=8).filter(|bytes| bytes % 4 != roundup) {
+            let layout = layout(&[(16, segment(7, data, 0))], 16, bytes);
+            assert_eq!(layout.length(), 32 + data + roundup + bytes);
+        }
+    }
+    // The roundup of two chunks: the lengths could add up to a word.
+    let two = [(16, segment(7, 5, 0)), (28, segment(8, 8, 0))];
+    assert_eq!(layout(&two, 16, 3), Layout::Whole { length: 51 });
+    // A Long Call.
+    let long = nomsg_with_reads(&[(0, segment(6, 35, 0)), (16, segment(7, 5, 0))]);
+    assert_eq!(
+        assemble(&long).unwrap().unwrap().layout(),
+        Layout::Whole { length: 43 }
+    );
+}
+
+#[test]
+fn r8166_3_4_4_4_2_chunk_with_inline_roundup_is_not_beyond_the_end() {
+    // The Position is that of the reduced stream: its end, but not beyond.
+    for (position, accepted) in [(32, true), (36, false)] {
+        let call = msg_with_reads(&[(position, segment(7, 5, 0))], CALL, 8);
+        let call = with_inline_roundup(call, 32, 3);
+        assert_eq!(assemble(&call).is_ok(), accepted, "{position}");
+    }
 }
 
 #[test]

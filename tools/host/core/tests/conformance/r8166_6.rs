@@ -4,6 +4,8 @@
 
 use crate::support::*;
 use rpcrdma_core::engine::responder::eligible;
+use rpcrdma_core::engine::responder::reassembly::Assembly;
+use rpcrdma_core::engine::responder::reassembly::Bounds;
 
 const NFS: u32 = 100_003;
 const NFSACL: u32 = 100_227;
@@ -54,6 +56,52 @@ fn r8166_6_1_2_only_the_eligible_argument_is_reduced() {
                 // Two arguments.
                 let both = [(position - 4, 4), (position, len)];
                 assert!(!accepted(procedure, &both, length), "{procedure:?}");
+            }
+        }
+    }
+}
+
+/// Whether a Call of this procedure may have `len` bytes in a Read chunk at `position`, and
+/// `inline` bytes in all.
+fn accepted_inline(procedure: Procedure, (position, len): (u32, u32), inline: u32) -> bool {
+    let mut bytes = nomsg_with_reads(&[(position, segment(2, len, 0x2000))]);
+    bytes[15] = 0;
+    let mut rpc = words(&[&[XID, CALL, 2], &procedure[..]].concat());
+    rpc.resize(inline as usize, 0);
+    bytes.extend(rpc);
+    let call = call_at_server(&bytes);
+    let (payload, reads) = (call.payload.unwrap(), call.chunks.reads);
+    let bounds = Bounds {
+        message: 1 << 20,
+        max_inline: 4096,
+        chunks: 16,
+        segments: 256,
+    };
+    Assembly::plan(Some(payload.len()), reads, &bounds).is_ok_and(|plan| {
+        let length = plan.unwrap().layout().length();
+        eligible::allows_reads(payload, reads, length)
+    })
+}
+
+#[test]
+fn r8166_6_1_2_roundup_may_be_inline() {
+    for (procedure, behind) in REDUCIBLE {
+        for len in 1..=9 {
+            let pad = (4 - len % 4) % 4;
+            let position = ARGUMENTS + 40;
+            let inline = position + behind;
+            for pad in [0, pad] {
+                assert!(accepted_inline(procedure, (position, len), inline + pad));
+                for more in [4, 8, 32] {
+                    assert!(!accepted_inline(
+                        procedure,
+                        (position, len),
+                        inline + pad + more
+                    ));
+                }
+            }
+            for other in (1..4).filter(|&other| other != pad) {
+                assert!(!accepted_inline(procedure, (position, len), inline + other));
             }
         }
     }

@@ -80,6 +80,15 @@ proptest! {
     }
 
     #[test]
+    fn inline_roundup_does_not_change_the_call(call in reduced_call(), extra in 0usize..8) {
+        if let Some(call) = call.with_inline_roundup() {
+            prop_assert!(call.assembles(), "a Call with inline roundup was refused");
+            oracle::reassembly(&call.message.bytes());
+        }
+        oracle::reassembly(&call.with_inline_bytes(extra).bytes());
+    }
+
+    #[test]
     fn replies_arrive_as_they_were_sent(
         call in call_with_writes(),
         results in results(),

@@ -208,6 +208,36 @@ impl ReducedCall {
             Err(_) => false,
         }
     }
+
+    /// The same Call from a client that sends the roundup of its only item inline. `None` if there
+    /// are several items, or no inline bytes.
+    pub(crate) fn with_inline_roundup(&self) -> Option<Self> {
+        let mut call = self.clone();
+        let payload = call.message.payload.as_mut()?;
+        let position = call.message.reads.first()?.position;
+        if call
+            .message
+            .reads
+            .iter()
+            .any(|read| read.position != position)
+        {
+            return None;
+        }
+        let lengths = call.message.reads.iter().map(|read| read.segment.length);
+        let roundup = lengths.sum::<u32>().wrapping_neg() % 4;
+        let at = position as usize;
+        payload.splice(at..at, vec![0; roundup as usize]);
+        Some(call)
+    }
+
+    /// The Call with `extra` inline bytes at its end.
+    pub(crate) fn with_inline_bytes(&self, extra: usize) -> RpcMsg {
+        let mut message = self.message.clone();
+        if let Some(payload) = &mut message.payload {
+            payload.resize(payload.len() + extra, 0);
+        }
+        message
+    }
 }
 
 /// Cuts `length` bytes into segments at `cuts`.
