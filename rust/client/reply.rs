@@ -276,7 +276,8 @@ fn rdma_error(
     let own = take_invalidated(worker, &mut rpc, invalidated);
     let inflight = rpc.inflight();
     let refusal = match (inflight.offer, error.error) {
-        // The server could not expose the Reply. With a Reply chunk it can send the Reply.
+        // The server could not expose the Reply, and can send it with a Reply chunk. Or it has
+        // refused the Read chunks of the Call, and refuses them again.
         (ReplyPlan::Pull, RdmaError::Chunk) => {
             ctx.shared.reply_histories.note_refusal(inflight.procedure);
             Refusal::SendAgain
