@@ -54,7 +54,7 @@ def conformance_section():
             requirement["state"]
             for table in sorted((files.DIRECTORY.parent / "conformance").glob("*.toml"))
             for requirement in tomllib.loads(table.read_text())["requirement"])
-    text = ("{met} of {all} requirements are met and tested, {partly} are tested in part, "
+    text = ("{met} of {all} requirements are met and tested, {partly} are met or tested in part, "
             "{reading} are met but have no test, {n/a} do not apply, and {not met} are not met")
     known = {state: states.pop(state, 0) for state in page.STATES[0]}
     rest = "".join(f"; {count}: {state}" for state, count in states.items())
