@@ -85,6 +85,7 @@ bool rpcrdma_svc_xprt_get_unless_zero(struct svc_xprt *xprt);
 bool rpcrdma_rpc_reply_expected(struct rpc_task *task);
 void rpcrdma_xprt_clear_connecting(struct rpc_xprt *xprt);
 void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt);
+void rpcrdma_bc_slot_dec(struct rpc_xprt *xprt);
 void rpcrdma_bc_enqueue(struct svc_serv *serv, struct rpc_rqst *rqst);
 unsigned long rpcrdma_svc_serv_maxpages(const struct svc_serv *serv);
 unsigned long rpcrdma_jiffies(void);

@@ -222,6 +222,13 @@ void rpcrdma_bc_slot_inc(struct rpc_xprt *xprt)
 #endif
 }
 
+void rpcrdma_bc_slot_dec(struct rpc_xprt *xprt)
+{
+#ifdef CONFIG_SUNRPC_BACKCHANNEL
+	atomic_dec(&xprt->bc_slot_count);
+#endif
+}
+
 void rpcrdma_bc_enqueue(struct svc_serv *serv, struct rpc_rqst *rqst)
 {
 #ifdef CONFIG_SUNRPC_BACKCHANNEL

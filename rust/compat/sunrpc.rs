@@ -4,7 +4,7 @@
 
 #[cfg(rpcrdma_has_xprt_add_backlog_noncongested)]
 pub(crate) use crate::bindings::xprt_add_backlog_noncongested;
-#[cfg(rpcrdma_has_xprt_enqueue_bc_request)]
+#[cfg(rpcrdma_has_xprt_svc_shutdown_bc)]
 pub(crate) use crate::bindings::xprt_enqueue_bc_request;
 
 use crate::bindings;
@@ -36,16 +36,21 @@ pub(crate) unsafe fn xprt_add_backlog_noncongested(
     }
 }
 
-/// Passes a backchannel Call to the callback service, or frees it if the service has ended. The
-/// kernel's function of 6.19.11 and 7.1.13 leaks the Call in the latter case.
+/// Passes a backchannel Call to the callback service, or frees the Call if the service has ended.
+///
+/// A kernel that has `xprt_svc_shutdown_bc()` has this function. That of 6.19 and 7.1 leaks the
+/// Call if the service has ended.
 ///
 /// # Safety
 ///
-/// The request is a backchannel Call for the service, and in no list. Its transport is alive.
-#[cfg(not(rpcrdma_has_xprt_enqueue_bc_request))]
+/// The request is a backchannel Call for the service, and in no list. `bc_slot_count` of its
+/// transport counts it. The transport is alive.
+#[cfg(not(rpcrdma_has_xprt_svc_shutdown_bc))]
 pub(crate) unsafe fn xprt_enqueue_bc_request(rqst: *mut bindings::rpc_rqst) {
-    // SAFETY: By this function's contract. The lock excludes `end_callback_service`, without which
-    // NFS does not free the service.
+    // SAFETY: By this function's contract. NFS sets the pointer to a service that exists. The lock
+    // excludes `end_callback_service`, and NFS frees the service after that. The exception is a
+    // service whose threads could not be started (Documentation/kernels.rst): NFS frees that one
+    // before, and no session exists yet in which a server may send a Call.
     unsafe {
         let xprt = (*rqst).rq_xprt;
         bindings::xprt_get(xprt);
@@ -57,6 +62,7 @@ pub(crate) unsafe fn xprt_enqueue_bc_request(rqst: *mut bindings::rpc_rqst) {
         }
         bindings::spin_unlock(&raw mut (*xprt).bc_pa_lock);
         if service.is_null() {
+            bindings::rpcrdma_bc_slot_dec(xprt);
             if let Some(free) = (*(*xprt).ops).bc_free_rqst {
                 free(rqst);
             }
@@ -66,16 +72,18 @@ pub(crate) unsafe fn xprt_enqueue_bc_request(rqst: *mut bindings::rpc_rqst) {
 
 /// Makes sure that no backchannel Call reaches the callback service any more.
 ///
-/// A kernel that has `xprt_enqueue_bc_request()` does that when it destroys the service. Older
-/// kernels leave a pointer to the service in the transport. NFS calls `bc_destroy` before it
-/// destroys the service, and sets the pointer before it uses the backchannel again.
+/// All mounts share the service. NFS of a kernel that has `xprt_svc_shutdown_bc()` clears the
+/// pointer to the service in the transport of each mount that ends. NFS of 6.19 and 7.1 clears the
+/// pointer in the transport of the last mount only, and NFS of 6.18 in none. On all of them NFS
+/// calls `bc_destroy` before a mount leaves the service, and sets the pointer before it uses the
+/// backchannel again.
 ///
 /// # Safety
 ///
 /// The transport is alive.
 #[inline]
 pub(crate) unsafe fn end_callback_service(xprt: *mut bindings::rpc_xprt) {
-    #[cfg(not(rpcrdma_has_xprt_enqueue_bc_request))]
+    #[cfg(not(rpcrdma_has_xprt_svc_shutdown_bc))]
     // SAFETY: By this function's contract. `xprt_enqueue_bc_request` reads the pointer with the
     // lock held.
     unsafe {
@@ -83,6 +91,6 @@ pub(crate) unsafe fn end_callback_service(xprt: *mut bindings::rpc_xprt) {
         (*xprt).bc_serv = core::ptr::null_mut();
         bindings::spin_unlock(&raw mut (*xprt).bc_pa_lock);
     }
-    #[cfg(rpcrdma_has_xprt_enqueue_bc_request)]
+    #[cfg(rpcrdma_has_xprt_svc_shutdown_bc)]
     let _ = xprt;
 }

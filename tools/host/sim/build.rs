@@ -47,7 +47,6 @@ fn main() {
         "rdma_rw_ctx_init_bvec",
         "rq_pages_nfree",
         "xprt_add_backlog_noncongested",
-        "xprt_enqueue_bc_request",
     ] {
         println!("cargo::rustc-cfg=rpcrdma_has_{has}");
     }
@@ -67,7 +66,7 @@ fn main() {
         "rpcrdma_has_rdma_rw_ctx_init_bvec",
         "rpcrdma_has_rq_pages_nfree",
         "rpcrdma_has_xprt_add_backlog_noncongested",
-        "rpcrdma_has_xprt_enqueue_bc_request",
+        "rpcrdma_has_xprt_svc_shutdown_bc",
     ] {
         println!("cargo::rustc-check-cfg=cfg({cfg})");
     }

@@ -2,9 +2,11 @@
 
 //! SUNRPC's backchannel, as in `net/sunrpc/backchannel_rqst.c` and `svc_process_bc()`: the callback
 //! service of the client, and the transports over which a server calls its clients.
+//!
+//! A mount ends as in Linux 7.1: NFS does not clear the transport's pointer to the service.
 
-use core::cell::RefCell;
-use std::collections::VecDeque;
+use core::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use kernel::ffi::c_int;
@@ -23,6 +25,8 @@ pub(crate) trait Callbacks {
 struct Service {
     program: Option<Rc<dyn Callbacks>>,
     queue: VecDeque<usize>,
+    /// The transports of its mounts.
+    mounts: BTreeSet<usize>,
 }
 
 thread_local! {
@@ -48,28 +52,49 @@ const WORK: usize = 9;
 /// A key that nothing wakes.
 const STILL: usize = 12;
 
-/// The address of the callback service. No code accesses it.
-const SERVICE_ADDRESS: usize = 128;
+thread_local! {
+    static SERV: Cell<*mut svc_serv> = Cell::new(Box::leak(Box::default()));
+}
 
-unsafe fn with_bc_lock<R>(xprt: *mut rpc_xprt, f: impl FnOnce() -> R) -> R {
-    unsafe {
-        (*xprt).bc_pa_lock.take(true);
-        let result = f();
-        (*xprt).bc_pa_lock.release();
-        result
+/// The lock is `bc_pa_lock`.
+pub(crate) unsafe extern "C" fn spin_lock(lock: *mut spinlock) {
+    unsafe { (*lock).take(true) };
+}
+
+pub(crate) unsafe extern "C" fn spin_unlock(lock: *mut spinlock) {
+    unsafe { (*lock).release() };
+    // The worker may stand still here, and the service be faster.
+    if sched::one_in(4) {
+        let later = sched::now() + sched::below(3_000_000) as u64;
+        sched::wait_until(STILL, later);
     }
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_bc_slot_inc(xprt: *mut rpc_xprt) {
-    unsafe { (*xprt).bc_slot_count.counter += 1 };
+    unsafe {
+        if (*xprt).kref.refcount.refs.counter <= 0 {
+            sched::fail("a backchannel Call arrives for a transport without references");
+        }
+        (*xprt).bc_slot_count.counter += 1;
+    }
 }
 
-unsafe fn slot_dec(xprt: *mut rpc_xprt) {
+pub(crate) unsafe extern "C" fn rpcrdma_bc_slot_dec(xprt: *mut rpc_xprt) {
     unsafe {
         (*xprt).bc_slot_count.counter -= 1;
         if (*xprt).bc_slot_count.counter < 0 {
             sched::fail("a slot for a backchannel Call is returned that is not in use");
         }
+    }
+}
+
+/// The transport is freed: no backchannel Call has a slot.
+pub(super) unsafe fn all_slots_are_free(xprt: *mut rpc_xprt) {
+    let used = unsafe { (*xprt).bc_slot_count.counter };
+    if used != 0 {
+        sched::fail(format_args!(
+            "a transport is freed that counts {used} backchannel Calls"
+        ));
     }
 }
 
@@ -80,30 +105,19 @@ unsafe fn free_request(rqst: *mut rpc_rqst) {
     }
 }
 
-pub(crate) unsafe extern "C" fn xprt_enqueue_bc_request(rqst: *mut rpc_rqst) {
-    unsafe {
-        let xprt = (*rqst).rq_xprt;
-        if xprt_get(xprt).is_null() {
-            sched::fail("a backchannel Call takes a reference to a transport that has none");
+pub(crate) unsafe extern "C" fn rpcrdma_bc_enqueue(serv: *mut svc_serv, rqst: *mut rpc_rqst) {
+    assert_eq!(serv, SERV.get());
+    let xprt = unsafe { (*rqst).rq_xprt };
+    service(|s| {
+        if !s.mounts.contains(&xprt.addr()) {
+            sched::fail("a backchannel Call reaches the service after the mount has ended");
         }
-        let queued = with_bc_lock(xprt, || {
-            let queued = !(*xprt).bc_serv.is_null();
-            if queued {
-                service(|s| s.queue.push_back(rqst.expose_provenance()));
-                sched::wake(WORK);
-            }
-            queued
-        });
-        if !queued {
-            slot_dec(xprt);
-            free_request(rqst);
-        }
-        // The worker may stand still here, and the service be faster.
-        if sched::one_in(4) {
-            let later = sched::now() + sched::below(3_000_000) as u64;
-            sched::wait_until(STILL, later);
-        }
-    }
+        s.queue.push_back(rqst.expose_provenance());
+    });
+}
+
+pub(crate) unsafe extern "C" fn svc_pool_wake_idle_thread(_pool: *mut svc_pool) {
+    sched::wake(WORK);
 }
 
 /// Starts a thread of the callback service.
@@ -144,7 +158,7 @@ unsafe fn process(rqst: *mut rpc_rqst) {
         if core::slice::from_raw_parts(head.iov_base.cast::<u8>(), len) != &call[..] {
             sched::fail("a backchannel Call is overwritten while the service reads it");
         }
-        slot_dec(xprt);
+        rpcrdma_bc_slot_dec(xprt);
         let Some(reply) = reply else {
             free_request(rqst);
             return;
@@ -170,7 +184,8 @@ impl Client {
         unsafe {
             let ret = (*(*xprt).ops).bc_setup.expect("an operation")(xprt, 16);
             if ret == 0 {
-                with_bc_lock(xprt, || (*xprt).bc_serv = ptr(SERVICE_ADDRESS));
+                service(|s| s.mounts.insert(xprt.addr()));
+                (*xprt).bc_serv = SERV.get();
             }
             ret
         }
@@ -181,8 +196,8 @@ impl Client {
         let xprt = self.xprt;
         unsafe {
             (*(*xprt).ops).bc_destroy.expect("an operation")(xprt, 16);
-            with_bc_lock(xprt, || (*xprt).bc_serv = core::ptr::null_mut());
         }
+        service(|s| s.mounts.remove(&xprt.addr()));
     }
 }
 

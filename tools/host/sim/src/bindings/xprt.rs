@@ -24,8 +24,6 @@ macro_rules! later {
 // What this kernel has no use for.
 later! {
     fn rpcb_getport_async(task: *mut rpc_task);
-    fn rpcrdma_bc_enqueue(serv: *mut svc_serv, rqst: *mut rpc_rqst);
-    fn svc_pool_wake_idle_thread(pool: *mut svc_pool);
 }
 
 /// One Call in the window.
@@ -153,6 +151,7 @@ pub(crate) unsafe extern "C" fn xprt_alloc(
 }
 
 pub(crate) unsafe extern "C" fn xprt_free(xprt: *mut rpc_xprt) {
+    unsafe { super::backchannel::all_slots_are_free(xprt) };
     unsafe { free_slots(xprt) };
     unsafe { rpcrdma_put_net((*xprt).xprt_net) };
     sunrpc(|s| s.queues.remove(&xprt.addr()));

@@ -90,6 +90,7 @@ pub(crate) struct Outcome {
     pub(crate) replies: Rc<Cell<u64>>,
     pub(crate) failures: Cell<u64>,
     pub(crate) killed: Cell<u64>,
+    next_xid: Cell<u32>,
 }
 
 /// How often nfsd looks for a connection.
@@ -97,11 +98,28 @@ const LOOKS: usize = 50;
 
 /// nfsd calls its clients.
 pub(crate) fn call(calls: Calls, may: May) -> Rc<Outcome> {
+    // The first client has the same XIDs in the other direction.
+    call_from(1 << 24, calls, may)
+}
+
+/// nfsd calls its clients, which may unmount at any time. It has called them before.
+pub(crate) fn call_at_umount(before: &Outcome) -> Rc<Outcome> {
+    let calls = Calls {
+        rounds: 3,
+        calls: 4,
+        drops: 0,
+        late: 0,
+        gives_up: 0,
+        timeout: 500,
+    };
+    call_from(before.next_xid.get(), calls, May { fail: true })
+}
+
+fn call_from(first_xid: u32, calls: Calls, may: May) -> Rc<Outcome> {
     let outcome = Rc::new(Outcome::default());
     let this = outcome.clone();
     sched::spawn("nfsd calls", move || {
-        // The first client has the same XIDs in the other direction.
-        let mut xid = 1 << 24;
+        let mut xid = first_xid;
         for _ in 0..calls.rounds {
             let mut left = 1 + below(calls.calls as usize);
             for _ in 0..LOOKS {
@@ -113,6 +131,7 @@ pub(crate) fn call(calls: Calls, may: May) -> Rc<Outcome> {
                 }
             }
         }
+        this.next_xid.set(xid);
         this.done.set(true);
     });
     outcome

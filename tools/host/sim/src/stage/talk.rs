@@ -23,6 +23,9 @@ use crate::bindings::{
     RPC_TASK_SOFTCONN,
 };
 
+/// A key that nothing wakes.
+const UMOUNT: usize = 21;
+
 /// Clients of the module talk to its server.
 pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Seen, String> {
     let nfsd = Rc::new(Nfsd::default());
@@ -208,7 +211,11 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let killed = all.iter().map(|client| client.killed.get()).sum::<u64>()
         + outcome.as_ref().map_or(0, |outcome| outcome.killed.get());
     let calls_back = calls.is_some();
+    let last_calls = outcome.as_deref().map(callbacks::call_at_umount);
     sched::spawn("umount", move || {
+        if calls_back {
+            sched::wait_until(UMOUNT, sched::now() + below(2_000_000) as u64);
+        }
         for client in all {
             if calls_back {
                 client.end_backchannel();
@@ -217,6 +224,9 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         }
         end_callbacks();
     });
+    if let Some(last) = last_calls {
+        sched::run_until("the last backchannel Calls", || last.done.get())?;
+    }
     let backward = outcome.map_or(0, |outcome| outcome.replies.get());
     let mut seen = Seen {
         failed: memory::failed() - failed,
