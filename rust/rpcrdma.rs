@@ -60,11 +60,17 @@ mod wire;
 
 #[pin_data]
 struct RpcRdma {
-    // Dropped from top to bottom, in the reverse order of registration.
+    // Dropped from top to bottom, in the reverse order of registration. The transport classes are
+    // registered last. User space can create transports as soon as SUNRPC has a class, and a failed
+    // init frees the module although they have references to it. `Server::register` begins with a
+    // class of which user space cannot create transports. If SUNRPC has the classes of another
+    // module, that fails, and nothing fails afterwards.
     _client: client::Client,
     _server: server::Server,
     #[pin]
     _devices: verbs::IbClient,
+    _client_tunables: sysctl::Registration,
+    _server_tunables: sysctl::Registration,
     _debugfs: debugfs::Tree,
     _exit_barrier: sunrpc::ExitBarrier,
 }
@@ -80,6 +86,8 @@ impl kernel::InPlaceModule for RpcRdma {
             Ok(try_pin_init!(Self {
                 _exit_barrier: sunrpc::ExitBarrier::new(),
                 _debugfs: debugfs::Tree::new()?,
+                _server_tunables: server::register_tunables()?,
+                _client_tunables: client::register_tunables()?,
                 _devices <- verbs::IbClient::register(),
                 _server: server::Server::register(module)?,
                 _client: client::Client::register(module)?,

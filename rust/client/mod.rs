@@ -81,29 +81,24 @@ mod tunables;
 
 use kernel::prelude::*;
 
-use crate::{
-    sunrpc::xprt::ClassRegistration,
-    sysctl::Registration, //
-};
+use crate::sunrpc::xprt::ClassRegistration;
 
-/// The registrations of the client.
+pub(crate) use tunables::register as register_tunables;
+
+/// The registration of the client.
 pub(crate) struct Client {
-    // Dropped first: new transports read the tunables.
     _class: ClassRegistration<shared::RdmaXprt>,
-    _tunables: Registration,
 }
 
 impl Client {
-    /// Registers the transport class and the tunables.
+    /// Registers the transport class.
     ///
     /// # Errors
     ///
-    /// Those of the registrations.
+    /// `EEXIST` if such a class is registered already.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
-        let tunables = tunables::register()?;
         Ok(Self {
             _class: ClassRegistration::new(module)?,
-            _tunables: tunables,
         })
     }
 }

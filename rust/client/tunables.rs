@@ -82,6 +82,6 @@ static TABLE: [Entry; 13] = [
 /// # Errors
 ///
 /// As for [`Registration::new`].
-pub(super) fn register() -> Result<Registration> {
+pub(crate) fn register() -> Result<Registration> {
     Registration::new(c"sunrpc", &TABLE)
 }

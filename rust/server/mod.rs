@@ -78,35 +78,32 @@ mod tunables;
 
 use kernel::prelude::*;
 
-use crate::{
-    sunrpc::svc,
-    sysctl, //
-};
+use crate::sunrpc::svc;
 use listener::Listener;
+
+pub(crate) use tunables::register as register_tunables;
 
 /// The registrations of the server.
 ///
 /// C: svc_rdma.c, svc_rdma_init(), svc_rdma_cleanup()
 pub(crate) struct Server {
-    // Dropped in this order: the classes first, because transports read the tunables.
-    _backchannel: svc::BackchannelRegistration<Listener>,
+    // Dropped in this order: connections create backchannel transports.
     _class: svc::ClassRegistration<Listener>,
-    _tunables: sysctl::Registration,
+    _backchannel: svc::BackchannelRegistration<Listener>,
 }
 
 impl Server {
-    /// Registers the transport classes and the tunables.
+    /// Registers the transport classes, first that of backchannel transports: there can be none
+    /// before there are connections.
     ///
     /// # Errors
     ///
-    /// Those of the registrations.
+    /// `EEXIST` if such a class is registered already.
     pub(crate) fn register(module: &'static ThisModule) -> Result<Self> {
-        let tunables = tunables::register()?;
-        let class = svc::ClassRegistration::new(module)?;
+        let backchannel = svc::BackchannelRegistration::new(module)?;
         Ok(Self {
-            _backchannel: svc::BackchannelRegistration::new(&class, module)?,
-            _class: class,
-            _tunables: tunables,
+            _class: svc::ClassRegistration::new(&backchannel, module)?,
+            _backchannel: backchannel,
         })
     }
 }

@@ -144,6 +144,6 @@ static TABLE: [Entry; 31] = [
 /// # Errors
 ///
 /// As for [`Registration::new`].
-pub(super) fn register() -> Result<Registration> {
+pub(crate) fn register() -> Result<Registration> {
     Registration::new(c"sunrpc/svc_rdma", &TABLE)
 }

@@ -221,9 +221,11 @@ impl<const NETIDS: usize> StaticClass<Class<NETIDS>> {
     ///
     /// # Safety
     ///
-    /// The class is registered, and there is no transport of it.
+    /// The class is registered.
     pub(super) unsafe fn unregister_xprt(&self) {
-        // SAFETY: By this function's contract.
+        // SAFETY: By this function's contract. SUNRPC takes the class out of its list and accesses
+        // nothing else. The class is a static of the module, to which each transport has a
+        // reference.
         unsafe { bindings::xprt_unregister_transport(self.base()) };
     }
 }

@@ -47,7 +47,6 @@ use super::{
         destroy,
         BackchannelOps, //
     },
-    class::ClassRegistration,
     svc_xprt,
     transport::{
         Connection,
@@ -68,13 +67,13 @@ static CLASS: StaticClass<Class<1>> = StaticClass::new();
 pub(crate) struct BackchannelRegistration<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> BackchannelRegistration<L> {
-    /// Registers the class. There is one registration of a class of listeners at most, so all
+    /// Registers the class, once. The registration of a class of listeners takes this one, so all
     /// connections of this module are those of `L`.
     ///
     /// # Errors
     ///
     /// `EEXIST` if such a class is registered already.
-    pub(crate) fn new(_of: &ClassRegistration<L>, module: &'static ThisModule) -> Result<Self> {
+    pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
         CLASS.register_xprt(
             module,
             ClassInfo {
@@ -90,8 +89,7 @@ impl<L: Listener> BackchannelRegistration<L> {
 
 impl<L: Listener> Drop for BackchannelRegistration<L> {
     fn drop(&mut self) {
-        // SAFETY: `new` registered the class. This runs in the module's exit, when no transport has
-        // a reference to the module, or in its failed init, when there was no transport yet.
+        // SAFETY: `new` registered the class, and no other value unregisters it.
         unsafe { CLASS.unregister_xprt() };
     }
 }
@@ -126,8 +124,8 @@ fn create<L: Listener>(
     let addr = setup.addr().ok_or(EINVAL)?;
     let limits = {
         let connection = connection.get().ok_or(ENODEV)?;
-        // SAFETY: A connection of the registered class is one of `L`. The reference keeps it in
-        // this block.
+        // SAFETY: The class of connections was registered with a registration of this class, of
+        // which there is one, that of `L`. The reference keeps the connection in this block.
         unsafe { svc_xprt::data::<L::Connection>(connection.raw()) }.backchannel_limits()
     };
     let module = ModuleRef::take(setup).ok_or(ENODEV)?;

@@ -12,6 +12,7 @@ use kernel::{
 use crate::bindings;
 
 use super::{
+    backchannel_class::BackchannelRegistration,
     ops::Ops,
     svc_xprt::CLASS,
     transport::Listener, //
@@ -23,12 +24,17 @@ use super::{
 pub(crate) struct ClassRegistration<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> ClassRegistration<L> {
-    /// Registers the class. SUNRPC can create listeners from now on.
+    /// Registers the class. SUNRPC can create listeners from now on, even before the module's init
+    /// has ended. No step of the init that may fail comes afterwards, because a failed init frees
+    /// the module whether or not listeners exist.
     ///
     /// # Errors
     ///
     /// `EEXIST` if such a class is registered already.
-    pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
+    pub(crate) fn new(
+        _backchannel: &BackchannelRegistration<L>,
+        module: &'static ThisModule,
+    ) -> Result<Self> {
         let fill = |class: &mut bindings::svc_xprt_class| {
             class.xcl_name = L::NAME.to_bytes_with_nul().as_ptr();
             class.xcl_owner = module.as_ptr();
@@ -48,8 +54,9 @@ impl<L: Listener> ClassRegistration<L> {
 
 impl<L: Listener> Drop for ClassRegistration<L> {
     fn drop(&mut self) {
-        // SAFETY: `new` registered the class. This runs in the module's exit, when no transport has
-        // a reference to the module, or in its failed init, when there was no transport yet.
+        // SAFETY: `new` registered the class, and no other value unregisters it. SUNRPC takes the
+        // class out of its list and accesses nothing else. The class is a static of the module, to
+        // which each transport has a reference.
         unsafe { bindings::svc_unreg_xprt_class(CLASS.get()) };
     }
 }

@@ -60,7 +60,9 @@ static CLASS: StaticClass<Class<3>> = StaticClass::new();
 pub(crate) struct ClassRegistration<T: Transport>(PhantomData<T>);
 
 impl<T: Transport> ClassRegistration<T> {
-    /// Registers the class. SUNRPC can create transports from now on.
+    /// Registers the class. SUNRPC can create transports from now on, even before the module's init
+    /// has ended. No step of the init that may fail comes afterwards, because a failed init frees
+    /// the module whether or not transports exist.
     ///
     /// # Errors
     ///
@@ -82,8 +84,7 @@ impl<T: Transport> ClassRegistration<T> {
 
 impl<T: Transport> Drop for ClassRegistration<T> {
     fn drop(&mut self) {
-        // SAFETY: `new` registered the class. This runs in the module's exit, when no transport has
-        // a reference to the module, or in its failed init, when there was no transport yet.
+        // SAFETY: `new` registered the class, and no other value unregisters it.
         unsafe { CLASS.unregister_xprt() };
     }
 }

@@ -20,10 +20,11 @@ use crate::bindings::{
     backchannel, cm, credit_law, debugfs as debug, dma, fabric, hotplug, ib_core, memory as pages,
     nfsd_threads, svc, unmapped, xprt, xprt_connect,
 };
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::debugfs::Tree;
-use crate::server::Server;
+use crate::server::{self, Server};
 use crate::sunrpc::ExitBarrier;
+use crate::sysctl::Registration;
 use crate::verbs::IbClient;
 
 /// The module, loaded.
@@ -31,6 +32,7 @@ struct Module {
     _client: Client,
     _server: Server,
     _devices: Pin<KBox<IbClient>>,
+    _tunables: [Registration; 2],
     _debugfs: Tree,
     _exit_barrier: ExitBarrier,
 }
@@ -85,6 +87,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     let started = is_started.clone();
     sched::spawn("modprobe", move || {
         let debugfs = Tree::new().expect("the only tree");
+        let tunables = [server::register_tunables(), client::register_tunables()];
         let devices = KBox::pin_init(IbClient::register(), GFP_KERNEL).expect("a registration");
         let server = Server::register(ThisModule::THIS).expect("a registration");
         let client = Client::register(ThisModule::THIS).expect("a registration");
@@ -92,6 +95,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
             _client: client,
             _server: server,
             _devices: devices,
+            _tunables: tunables.map(|tunables| tunables.expect("a registration")),
             _debugfs: debugfs,
             _exit_barrier: ExitBarrier::new(),
         }));
