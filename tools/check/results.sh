@@ -188,22 +188,22 @@ rule_test_instructions() {
 	sed 's/_RNvCs1_7rpcrdma4send/xprt_rdma_send_request/; /rust_helper/d' "$dir/ours.kallsyms" \
 		>"$dir/c.kallsyms"
 	# 200 operations a round. The second round is the median.
-	printf '%s\n' 'row 3' '0 200' 'row 3' '0 1000' 'ffffffff81000010 2000' 'ffffffff81000100 400' \
+	printf '%s\n' 'row 15' '0 200' 'row 15' '0 1000' 'ffffffff81000010 2000' 'ffffffff81000100 400' \
 		'ffffffffc0003000 1200 300' 'ffffffffc0003000 400 100' 'ffffffffc0003008 400 400' \
 		'ffffffff810001ff 400' 'ffffffffc00000ff 20000' 'ffffffffc0001020 8000' \
-		'ffffffffc0002020 200' 'row 3' '0 1000' 'ffffffff81000010 2200' 'ffffffff81000100 4000' \
+		'ffffffffc0002020 200' 'row 15' '0 1000' 'ffffffff81000010 2200' 'ffffffff81000100 4000' \
 		'ffffffffc00000ff 200000' 'ffffffffc0001020 8200' 'ffffffffc0002020 400' \
 		'ffffffffc0003000 2400 600' >"$dir/ours.blocks"
 	grep -v ffffffff810001 "$dir/ours.blocks" >"$dir/c.blocks"
-	echo 'bench 3 read4k 1' | tee "$dir/ours.bench" >"$dir/c.bench"
+	echo 'bench 15 lookup3 1' | tee "$dir/ours.bench" >"$dir/c.bench"
 	tools/bench/instructions.py modules "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
 		row|operation|bytes|nfs|this_rpcs|C_rpcs|this|C|this_layers|C_layers|this_rpcrdma|C_rpcrdma|this_sunrpc|C_sunrpc|this_ib_core|C_ib_core|this_device|C_device|this_vmlinux|C_vmlinux
-		read4k|READ|4096|4.2|1|1|170|166|145|141|44|40|100|100|1|1|10|10|10|10
+		lookup3|LOOKUP-miss|0|3|1|1|170|166|145|141|44|40|100|100|1|1|10|10|10|10
 	END
 	)
 	tools/bench/instructions.py calls "$dir" | cut -f 1-8 | tr '\t' '|' | diff - <(cat <<-'END'
 		row|operation|bytes|nfs|this_rpcs|C_rpcs|this_doorbells|C_doorbells
-		read4k|READ|4096|4.2|1|1|2.0|2.0
+		lookup3|LOOKUP-miss|0|3|1|1|2.0|2.0
 	END
 	)
 	tools/bench/instructions.py functions "$dir" | tr '\t' '|' | diff - <(cat <<-'END'
