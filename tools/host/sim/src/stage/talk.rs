@@ -54,6 +54,11 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         threads: pick(&[1, 2, 5]) as usize,
         payload,
     };
+    let large = faults.large;
+    let any = move || match Rpc::any(0, payload).with_words() {
+        rpc if large => rpc.with_large_item(payload),
+        rpc => rpc,
+    };
     let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
         .map(|_| {
             let count = if faults.idle {
@@ -63,12 +68,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
             } else {
                 pick(&[3, 10, 40])
             };
-            (0..count)
-                .map(|_| match Rpc::any(0, payload).with_words() {
-                    rpc if faults.large => rpc.with_large_item(payload),
-                    rpc => rpc,
-                })
-                .collect()
+            (0..count).map(|_| any()).collect()
         })
         .collect();
     nfsd_threads::start_late(faults.threads_late);
@@ -202,9 +202,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let all = clients.take();
     if faultless && calls.is_none() && sched::one_in(4) {
         let counted = replies.clone();
-        closings::close_all(all.clone(), move || {
-            to_call(Rpc::any(0, payload).with_words(), may, &counted)
-        })?;
+        closings::close_all(all.clone(), move || to_call(any(), may, &counted))?;
     }
     let failures = outcome.as_ref().map_or(0, |outcome| outcome.failures.get());
     let refused = failures + all.iter().map(|client| client.failures.get()).sum::<u64>();
