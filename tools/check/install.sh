@@ -51,6 +51,12 @@ rule_test_pre_build() (
 	"$top/pre-build" 0.1-planted /nonexistent >"$top/said" 2>&1
 	[ $? -eq 77 ] || echo "a full disk fails the kernel's installation: $(cat "$top/said")"
 	[ ! -e "$top/0.1-planted/source" ] || echo "an incomplete tree is kept"
+	"$top/pre-build" 0.1-planted /nonexistent >/dev/full 2>&1
+	[ $? -eq 77 ] || echo "output on a full disk fails the kernel's installation"
+	rm "$top/0.1-planted/build.log"
+	mkdir "$top/0.1-planted/build.log"
+	"$top/pre-build" 0.1-planted /nonexistent >"$top/said" 2>&1
+	[ $? -eq 77 ] || echo "a log that cannot be made fails the kernel's installation: $(cat "$top/said")"
 	rm -r "$top"
 )
 
