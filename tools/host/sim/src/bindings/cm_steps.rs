@@ -115,6 +115,12 @@ fn raw_param(param: &Param) -> rdma_conn_param {
 ///
 /// The listener is there.
 unsafe fn request(listener: *mut rdma_cm_id, from: End, param: &Param, qp: u32) {
+    if hotplug::has_cm_left() {
+        // SAFETY: By this function's contract.
+        let listener = unsafe { (*listener).number };
+        cm(|cm| cm.send(End::Id(listener), from, Message::Reject));
+        return;
+    }
     // SAFETY: By this function's contract.
     let new = unsafe { new_id((*listener).event_handler, (*listener).context) };
     // SAFETY: Just created.

@@ -16,6 +16,8 @@ thread_local! {
     static USED: Cell<bool> = const { Cell::new(false) };
     static BUSY: Cell<bool> = const { Cell::new(false) };
     static OPENING: Cell<u32> = const { Cell::new(0) };
+    /// The CM has left the server's device.
+    static LEFT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether a device is being removed, or gone.
@@ -26,6 +28,11 @@ pub(crate) fn is_busy() -> bool {
 /// Whether a device was removed.
 pub(crate) fn was_used() -> bool {
     USED.get()
+}
+
+/// Whether no connection request may arrive: the CM has left the server's device.
+pub(super) fn has_cm_left() -> bool {
+    LEFT.get()
 }
 
 /// Tells all connections on a device, or their listener.
@@ -73,7 +80,8 @@ pub(crate) fn unplug(which: usize) {
         }
         ib_core::disable(which);
         say!("device {which} is gone");
-        // The CM goes next: no cm_id may stay on the device.
+        // The CM goes next: no cm_id may stay on the device, and none may come.
+        LEFT.set(LEFT.get() || which == 0);
         cm(|cm| tell(cm, event, |_, on| on == device));
         let most = sched::now() + 100_000_000_000;
         while cm(|cm| {
@@ -90,6 +98,7 @@ pub(crate) fn unplug(which: usize) {
         let later = sched::now() + sched::below(2_000_000_000) as u64;
         while sched::wait_until(AWAY, later) {}
         ib_core::set_gone(which, false);
+        LEFT.set(LEFT.get() && which != 0);
         say!("device {which} is back");
         ib_core::enable(which);
         BUSY.set(false);
