@@ -60,10 +60,10 @@ use crate::{
     }, //
 };
 
-/// Read chunks of one Call, a Position Zero chunk included. Each costs a walk through the list.
+/// The most Read chunks in a Call, including Position Zero. Each costs a walk through the list.
 const MAX_READ_CHUNKS: u32 = 32;
 
-/// Average length of a Read segment that is supported: a page of a client with 4 KiB pages.
+/// The least supported average length of Read segments: a page of a client with 4 KiB pages.
 const MIN_SEGMENT: usize = 4096;
 
 /// How often the client retransmits when it finds no Receive.
@@ -141,8 +141,8 @@ impl Terms {
         self.own_responder_resources = 0;
     }
 
-    /// This end's CM private data. Call it after allocating the Receive buffers, which may make
-    /// messages smaller.
+    /// This end's CM private data. Called after the Receive buffers are allocated, which may shrink
+    /// messages.
     fn own(&self, device: &DeviceAttrs) -> PrivateData {
         PrivateData {
             remote_invalidation: device.mem_mgt_extensions
@@ -176,7 +176,7 @@ struct Made {
     read_mr_budget: ReadMrBudget,
 }
 
-/// Accepts a peer. On error everything is dropped again, and the peer rejected.
+/// Accepts a connection request. An error releases all resources and rejects the peer.
 ///
 /// # Errors
 ///
@@ -188,7 +188,7 @@ pub(super) fn accept(
     spare: Arc<Spare>,
 ) -> Result<SvcXprt<Connection>> {
     let ep = &request.endpoint;
-    // The peer has timed out: save the queues.
+    // The peer has timed out: do not create queues.
     if ep.context().is_gone() {
         return Err(ENODEV);
     }
@@ -203,8 +203,7 @@ pub(super) fn accept(
     Ok(connection)
 }
 
-/// Creates transport, queues and buffers, and posts Receives. Where memory is short, `terms`
-/// shrink.
+/// Creates transport, queues and buffers, and posts Receives. If memory is short, `terms` shrink.
 fn make(
     ep: &Endpoint<ServerEp>,
     device: &DeviceAttrs,
@@ -259,8 +258,8 @@ fn install(
         extensions: terms.extensions,
         reply_limits: ReplyLimits {
             threshold: made.agreement.send,
-            // Linux clients before 4.14 did. Those before 4.9 sent no private data; for the others
-            // the administrator has a tunable.
+            // Linux clients before 4.14 refuse unused Reply chunks. Clients before 4.9 send no
+            // private data; for the others there is a tunable.
             refuses_unused: request.peer.is_none() || tunables::SHORT_REPLIES.get() == 0,
             exposed_segments: if terms.extensions.pulled_replies {
                 EXPOSED_SEGMENTS
@@ -344,8 +343,8 @@ fn message_sizes(send: u32, limits: &Limits, opened: &QueueDepths) -> MessageSiz
     }
 }
 
-/// Prepares the endpoint's state for what was agreed on, before the first Receive is posted;
-/// returns the MRs for RDMA Reads.
+/// Prepares the endpoint for the agreed terms, before the first Receive is posted. Returns the
+/// budget of MRs for RDMA Reads.
 fn open_ep(
     ep: &Endpoint<ServerEp>,
     xprt: &NewXprt<Connection>,

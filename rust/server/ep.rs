@@ -63,7 +63,7 @@ use crate::{
 
 /// Where a connection waits to be accepted.
 pub(super) trait Waiting: Send + Sync + 'static {
-    /// Has a worker remove the connections that have ended. Called by a handler of such a
+    /// Makes a worker remove the connections that have ended. Called by a handler of an ended
     /// connection, which must not destroy its own cm_id.
     fn remove_gone(&self);
 }
@@ -71,21 +71,21 @@ pub(super) trait Waiting: Send + Sync + 'static {
 /// The context of a connection's endpoint.
 #[pin_data]
 pub(super) struct ServerEp {
-    /// Has the connection until a thread accepts it.
+    /// Holds the connection until a thread accepts it.
     accept_queue: KBox<dyn Waiting>,
     /// The transport; set when the connection is accepted.
     xprt: SetOnce<XprtHandle>,
-    /// Shows the connection.
+    /// The debugfs file of the connection.
     pub(super) file: StateFile,
     pub(super) counters: Counters,
-    /// When the connection was created, established, or has ended.
+    /// When the connection changed state: it was created, was established, or ended.
     since: Since,
     /// Why the connection has ended.
     closed: Closed,
     /// The connection has ended. [`Self::attach`] reads and clears this.
     gone: Atomic<bool>,
-    /// The peer has been told that it is accepted. Calls that arrive earlier wait for this, so that
-    /// the Send Queue stays empty until then.
+    /// The CM has reported the connection as established. Calls that arrive earlier wait, which
+    /// keeps the Send Queue empty until then.
     established: Atomic<bool>,
     #[pin]
     pub(super) recv_queue: RecvQueue,
@@ -107,18 +107,18 @@ pub(super) struct ServerEp {
     pub(super) timer: XprtTimer,
 }
 
-/// Work for an nfsd thread. Where `XPT_DATA` speaks of this work, it changes only under this lock:
-/// the thread that finds nothing clears it.
+/// Work for an nfsd thread. `XPT_DATA` is set for this work, and cleared by a thread that finds
+/// none, only under this lock.
 ///
 /// An [`XprtTimer`] sets the flag without the lock. A thread that clears the flag afterwards still
-/// sees that the timer has expired: this is recorded with full ordering before the flag is set, and
+/// sees the expiry: it is recorded with full ordering before the flag is set, and
 /// `svc_xprt_received()` has a full barrier between clearing the flag and the thread's check.
 pub(super) struct Incoming {
     /// Received messages.
     pub(super) fresh: Queue<Buffer>,
     /// Calls whose RDMA Reads have completed.
     pub(super) read_done: Queue<CallReadDone<Call>>,
-    /// Calls that wait to be read.
+    /// Calls whose Read chunks wait to be fetched.
     pub(super) read_backlog: ReadBacklog,
 }
 
@@ -160,7 +160,7 @@ impl ServerEp {
         !self.gone.xchg(false, Full)
     }
 
-    /// Whether the connection has ended before there is a transport.
+    /// Whether the connection ended before it had a transport.
     pub(super) fn is_gone(&self) -> bool {
         self.gone.load(Relaxed)
     }
@@ -170,7 +170,7 @@ impl ServerEp {
         self.xprt.as_ref()
     }
 
-    /// Has SUNRPC close the transport. In any context.
+    /// Makes SUNRPC close the transport. Safe in any context.
     #[cold]
     pub(super) fn close(&self, reason: CloseReason) {
         self.note_close(reason);
@@ -180,8 +180,8 @@ impl ServerEp {
         }
     }
 
-    /// [`Self::close`] in a handler of the connection manager. A connection that no thread has
-    /// accepted leaves the queue of its listener.
+    /// [`Self::close`] for handlers of the connection manager. Also removes a connection that no
+    /// thread has accepted from the queue of its listener.
     #[cold]
     pub(super) fn end(&self, reason: CloseReason) {
         self.close(reason);
@@ -190,7 +190,7 @@ impl ServerEp {
         }
     }
 
-    /// The connection ends, for `reason` unless there is one already. In any context.
+    /// Notes that the connection ends, for `reason` if none is noted yet. Safe in any context.
     pub(super) fn note_close(&self, reason: CloseReason) {
         if self.closed.get().is_none() {
             self.since.restart();
@@ -203,7 +203,7 @@ impl ServerEp {
         self.closed.get()
     }
 
-    /// Milliseconds since the connection was created, established, or has ended.
+    /// Milliseconds since the connection was created, was established, or ended.
     pub(super) fn state_ms(&self) -> u64 {
         self.since.ms()
     }
@@ -228,7 +228,7 @@ impl ServerEp {
         self.established.load(Relaxed)
     }
 
-    /// Schedules stall detection. Call it after reserving entries of the Send Queue.
+    /// Schedules stall detection. Called after each reservation of Send Queue entries.
     #[inline]
     pub(super) fn entries_reserved(&self) {
         self.stall_detector
@@ -244,8 +244,8 @@ impl ServerEp {
         }
     }
 
-    /// No chain waits for the Send Queue any more. While chains wait, `has_wspace` is false, and
-    /// SUNRPC gives the transport no thread. `XPT_DATA` stays set for the Calls that have arrived.
+    /// Wakes a thread once no chain waits for the Send Queue. While chains wait, `has_wspace` is
+    /// false, and SUNRPC gives the transport no thread. `XPT_DATA` stays set for waiting Calls.
     #[cold]
     pub(super) fn send_queue_has_room(&self) {
         if let Some(xprt) = self.xprt() {
@@ -253,11 +253,11 @@ impl ServerEp {
         }
     }
 
-    /// Has an nfsd thread release the pages of completed Sends, which were added to `finished`.
+    /// Wakes an nfsd thread to release the pages of completed Sends in `finished`.
     ///
-    /// Without the lock of `incoming`: a thread that clears `XPT_DATA` later releases these pages
+    /// Needs no lock of `incoming`: a thread that clears `XPT_DATA` later releases these pages
     /// afterwards, when it releases its request. `svc_xprt_received()` is a full barrier between
-    /// the two, and so is the addition to `finished` before this.
+    /// the two steps, and so is the addition to `finished` before this call.
     #[inline]
     pub(super) fn wake_to_release(&self) {
         if let Some(xprt) = self.xprt() {
@@ -270,7 +270,7 @@ impl ServerEp {
     /// `false`, until the connection is established: [`Self::set_established`] wakes a thread then.
     #[inline]
     pub(super) fn wake_for(&self, incoming: SpinLockGuard<'_, Incoming>) -> bool {
-        // Under the lock, which `set_established` takes afterwards: it finds this work.
+        // With the lock held: `set_established` takes it after its store, and finds this work.
         if !self.is_established() {
             return false;
         }

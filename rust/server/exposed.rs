@@ -3,8 +3,8 @@
 //! Table of exposed Replies: Replies that stay registered until the client has read them.
 //!
 //! The engine's [`ExposedSlots`] decides; this table keeps the pages and MRs of the Reply in each
-//! slot. Three events release a Reply, in any order: its Send has completed; the client has sent
-//! RDMA_DONE, or its time is over; and the MRs are invalid.
+//! slot. A Reply is released after three events, in any order: its Send has completed; the client
+//! has sent RDMA_DONE, or the Reply has expired; and its MRs are invalid.
 //!
 //! Not in the C module: this is the extension "pulled Replies".
 
@@ -60,7 +60,7 @@ pub(super) type Token = usize;
 #[derive(Default)]
 struct Held {
     charge: Option<PageCharge>,
-    /// Set until the client has sent RDMA_DONE, or its time is over.
+    /// Set until the client sends RDMA_DONE, or the Reply expires.
     mrs: Option<ExposedPages<Token>>,
     /// Set when the Send has completed.
     sent: Option<SentExposing>,
@@ -93,7 +93,7 @@ impl State {
 /// Maps the memory that is exposed.
 struct Mapper {
     mr_mapper: MrMapper<ExposureWaiter<Token>>,
-    /// MRs that may still be allocated; in all, each slot may have [`EXPOSED_SEGMENTS`].
+    /// MRs that may still be allocated, of [`EXPOSED_SEGMENTS`] for each slot.
     unallocated: u32,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Exposing {
     pub(super) ctxt: ExposingSendCtxt<Token>,
 }
 
-/// A slot to be released because its time is over, or the time of the next check.
+/// A slot whose Reply has expired, or the time of the next check.
 pub(super) enum Expired {
     Slot(usize, ExposedPages<Token>),
     Next(Option<u64>),
@@ -116,9 +116,9 @@ pub(super) struct ExposedReplies {
     state: SpinLock<State>,
     #[pin]
     mapper: Mutex<Option<Mapper>>,
-    /// Replies that have a slot. Written under the lock of `state`, as the next.
+    /// Replies that have a slot. Written under the lock of `state`, like `pages`.
     replies: Atomic<u32>,
-    /// Their pages.
+    /// The pages of these Replies.
     pages: Atomic<usize>,
 }
 
@@ -152,7 +152,7 @@ impl ExposedReplies {
         Some(held)
     }
 
-    /// Allocates `slots` slots, before the first Reply; MRs cover `pages` pages, with `gaps` or
+    /// Allocates `slots` slots, before the first Reply. An MR covers `pages` pages, with `gaps` or
     /// not.
     pub(super) fn open<C: Exposes<Owner = Exposure, Token = Token>>(
         &self,
@@ -256,9 +256,9 @@ impl ExposedReplies {
         drop(held);
     }
 
-    /// Keeps the MRs of a Reply that is being posted, and starts its time. `false` if the client
-    /// has sent RDMA_DONE before the Send: then the caller releases the Reply as soon as it is
-    /// posted, and nothing else does.
+    /// Stores the MRs of a Reply that is being posted, and sets its deadline. Returns `false` if
+    /// the client sent RDMA_DONE before the Send: only the caller then releases the Reply, once it
+    /// is posted.
     pub(super) fn hold(&self, slot: usize, mrs: ExposedPages<Token>, deadline: u64) -> bool {
         let mut state = self.state.lock();
         if let Some(held) = state.held.get_mut(slot) {
@@ -274,7 +274,7 @@ impl ExposedReplies {
         held.and_then(|held| held.mrs.take())
     }
 
-    /// RDMA_DONE has arrived; returns the slot and the MRs to release, unless it was unexpected.
+    /// Handles RDMA_DONE. Returns the slot and the MRs to release, unless RDMA_DONE is unexpected.
     pub(super) fn done(&self, xid: u32) -> Option<(usize, ExposedPages<Token>)> {
         let mut state = self.state.lock();
         let slot = state.slots.done(xid)?;
@@ -287,7 +287,7 @@ impl ExposedReplies {
         self.state.lock().slots.is_overdue(now, grace)
     }
 
-    /// Finds a Reply whose time is over.
+    /// Finds an expired Reply.
     pub(super) fn expired(&self, now: u64, grace: u64) -> Expired {
         let mut state = self.state.lock();
         let expired = state.slots.expired(now).and_then(|slot| {
@@ -298,12 +298,12 @@ impl ExposedReplies {
         expired.unwrap_or_else(|| Expired::Next(state.slots.next_check(grace)))
     }
 
-    /// The MRs of a Reply are invalid. Returns its resources if its Send has completed.
+    /// Notes that the MRs of a Reply are invalid. Returns its resources if its Send has completed.
     pub(super) fn invalidated(&self, slot: usize, fenced: Fenced<Exposure>) -> Option<Released> {
         self.settle(slot, |held| held.fenced = Some(fenced))
     }
 
-    /// The Send of a Reply has completed. Returns its resources if its MRs are invalid.
+    /// Notes that the Send of a Reply has completed. Returns its resources if its MRs are invalid.
     pub(super) fn sent(&self, slot: usize, sent: SentExposing) -> Option<Released> {
         self.settle(slot, |held| held.sent = Some(sent))
     }
@@ -329,8 +329,7 @@ impl ExposedReplies {
                     _charge: held.charge,
                 })
             }
-            // They are of one slot, so this does not happen. The pages stay until the endpoint has
-            // been dropped.
+            // Cannot happen: both are of one slot. The pages stay until the endpoint is dropped.
             Err((sent, _)) => {
                 held.sent = Some(sent);
                 None

@@ -60,18 +60,18 @@ use super::{
     }, //
 };
 
-/// Requests that the fabric may queue, where it does.
+/// Requests that the fabric may queue, if it queues any.
 const BACKLOG: i32 = 10;
 
-/// Requests that may wait for a thread. Further ones get no answer, or a rejection over iWARP, and
-/// the client tries again.
+/// Requests that may wait for a thread. A further request gets no answer, or a rejection on iWARP,
+/// and the client tries again.
 const MAX_PENDING: usize = 256;
 
 /// A listening transport.
 pub(super) struct Listener {
     listening: Listening<Arc<AcceptQueue>>,
     queue: Arc<AcceptQueue>,
-    /// Shared by its connections.
+    /// Spare pages, shared by the connections of the listener.
     spare: Arc<Spare>,
 }
 
@@ -81,8 +81,8 @@ pub(super) struct Listener {
 #[pin_data]
 pub(super) struct AcceptQueue {
     xprt: XprtHandle,
-    /// Armed to remove the requests whose connection has ended. nfsd may have no thread that does,
-    /// and the removal of a device waits for each cm_id on it.
+    /// Armed to remove requests whose connection has ended. nfsd may have no thread to remove them,
+    /// and device removal waits for each cm_id on the device.
     #[pin]
     requests: PollTimer<Requests>,
 }
@@ -107,7 +107,7 @@ impl Requests {
 impl Poll for Requests {
     fn poll(&self) -> Option<c_ulong> {
         while let Some(request) = self.next_gone() {
-            // This waits for the handlers of the request's cm_id, which take the lock.
+            // The drop waits for the handlers of the request's cm_id, which take the lock.
             drop(request);
         }
         None
@@ -141,7 +141,7 @@ impl ListenerOps for Arc<AcceptQueue> {
             peer_responder_resources,
         };
         if let Err(full) = pending.push_within_capacity(new) {
-            // Cannot happen after `reserve`. If it did, a leak would be the lesser evil.
+            // Cannot happen after `reserve`. A leak is better than a drop in this handler.
             mem::forget(full);
             return;
         }
@@ -189,7 +189,7 @@ impl AcceptQueue {
     /// Rejects all waiting requests.
     fn close(&self) {
         let pending = mem::take(&mut *self.requests().pending.lock());
-        // This sleeps, so drop them without the lock.
+        // The drop sleeps, so do not hold the lock.
         drop(pending);
         self.requests.cancel();
     }
@@ -236,7 +236,7 @@ impl svc::Listener for Listener {
     }
 
     fn detach(&self) {
-        // No request arrives after `stop`, so that the queue stays empty after `close`.
+        // No request arrives after `stop`, so the queue stays empty after `close`.
         self.listening.stop();
         self.queue.close();
     }

@@ -2,7 +2,7 @@
 
 //! The listening end: accept, receive, read chunks, reply.
 //!
-//! A file uses only files above its own in this table.
+//! A file uses only the files above it in this table.
 //!
 //! | file             | what                                                | runs in               |
 //! |------------------|-----------------------------------------------------|-----------------------|
@@ -34,9 +34,9 @@
 //! | `handlers`       | callbacks of the endpoint                           | receive, send, CM     |
 //! | `transport`      | calls from SUNRPC                                   | see `sunrpc::svc`     |
 //!
-//! Completion handlers run in one worker for Receives and one for Sends, concurrently; these take
-//! no lock that is held across a sleep. Everything else runs in nfsd threads. Many threads may work
-//! on one connection at a time, except in `receive` up to [`Arriving::clear_busy`].
+//! Completion handlers run in one worker for Receives and one for Sends, concurrently, and take no
+//! lock that is held across a sleep. Most other code runs in nfsd threads. Many threads may work on
+//! a connection at a time, except in `receive` up to [`Arriving::clear_busy`].
 //!
 //! No lock is taken while another is held, except `ExposedReplies::state` and `InDoubt::list`
 //! inside `Endpoint::exposing`. The locks are: `Requests::pending`, `ServerEp::incoming`,
@@ -93,8 +93,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Registers the transport classes, first that of backchannel transports: there can be none
-    /// before there are connections.
+    /// Registers the transport classes. The class of backchannel transports comes first: no such
+    /// transport exists before the first connection.
     ///
     /// # Errors
     ///

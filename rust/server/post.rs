@@ -39,7 +39,7 @@ use crate::{
 /// Why a Call is not served.
 #[derive(Clone, Copy)]
 pub(super) enum NotServed {
-    /// The client gets an error, and may go on.
+    /// The client gets an error. The connection stays.
     Refused,
     /// The connection is lost, and the caller closes it.
     Lost,
@@ -51,11 +51,11 @@ impl From<Error> for NotServed {
     }
 }
 
-/// The result of posting `T`, which the error returns if none of its WRs was posted. `Ok` if `T`
-/// was posted, or waits for room on the Send Queue.
+/// The result of posting `T`: `Ok` if `T` was posted, or waits for room on the Send Queue. The
+/// error returns `T` if none of its WRs was posted.
 pub(super) type PostResult<T = SendCtxt> = Result<(), (Option<T>, NotServed)>;
 
-/// A failed post: the connection is lost.
+/// Converts a failed post: the connection is lost.
 #[inline]
 fn lost<T>(not_posted: PostError<T>) -> (Option<T>, NotServed) {
     match not_posted {
@@ -98,7 +98,7 @@ fn post_reserved(
     ctxt.post(ep, permit, len, invalidate).map_err(lost)
 }
 
-/// [`post`] for a Send whose Reply the client is to read.
+/// [`post`] for a Send that exposes its Reply to the client.
 #[cold]
 pub(super) fn post_exposing(
     conn: &Connection,
@@ -166,7 +166,7 @@ pub(super) fn post_read(
     }
 }
 
-/// Reserves `entries` of the Send Queue, if no other chain waits for some.
+/// Reserves `entries` of the Send Queue, unless another chain waits for entries.
 #[inline]
 fn reserve(ep: &Endpoint<ServerEp>, entries: u32) -> Option<Permit<'_>> {
     let ctx = ep.context();
@@ -175,11 +175,11 @@ fn reserve(ep: &Endpoint<ServerEp>, entries: u32) -> Option<Permit<'_>> {
     Some(permit)
 }
 
-/// Has a chain wait for `entries` of the Send Queue.
+/// Queues a chain until `entries` of the Send Queue are free.
 ///
 /// # Errors
 ///
-/// The chain: `Refused` if the queue is not as long, `Lost` if there are no resources for it.
+/// The chain, with `Refused` if the Send Queue is shorter, or `Lost` if the backlog cannot take it.
 #[cold]
 fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chain, NotServed)> {
     let ctx = ep.context();
@@ -196,7 +196,7 @@ fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chai
     Ok(())
 }
 
-/// Posts the chains that wait, as far as the Send Queue has room.
+/// Posts waiting chains as long as the Send Queue has room.
 #[cold]
 pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
@@ -255,7 +255,7 @@ fn post_next(ep: &Endpoint<ServerEp>, next: Next<'_>) -> bool {
     }
 }
 
-/// Takes a chain apart that is not posted; returns its message, if it has one.
+/// Dismantles a chain that was not posted; returns its Send context, if it has one.
 fn abandon(ep: &Endpoint<ServerEp>, chain: Chain) -> Option<SendCtxt> {
     match chain {
         Chain::Send { ctxt, .. } => Some(ctxt),
@@ -270,7 +270,7 @@ fn abandon(ep: &Endpoint<ServerEp>, chain: Chain) -> Option<SendCtxt> {
     }
 }
 
-/// Releases a Call whose Reads are not posted.
+/// Releases a Call whose Reads were not posted.
 pub(super) fn release_read(ep: &Endpoint<ServerEp>, read: CallRead<Call>) {
     let ctx = ep.context();
     if let Some(mut buffer) = read.abandon(ep) {
@@ -279,7 +279,7 @@ pub(super) fn release_read(ep: &Endpoint<ServerEp>, read: CallRead<Call>) {
     }
 }
 
-/// Releases the chains that wait. The connection has ended.
+/// Releases the waiting chains of a connection that has ended.
 pub(super) fn release_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
     while let Some(chain) = ctx.send_backlog.remove() {

@@ -23,7 +23,7 @@ pub(super) fn begin(ctx: &ServerEp, call: &mut Call, pages: usize) -> bool {
     call.charge.is_some()
 }
 
-/// Has a Call wait until the Reads of another Call of this connection have completed.
+/// Queues a Call until the Reads of another Call of this connection have completed.
 #[cold]
 pub(super) fn defer(ctx: &ServerEp, buffer: Buffer) {
     tunables::DEFERRED_READS.inc();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls with Read chunks: fetched by RDMA Read, reassembled, and delivered.
+//! Fetches Read chunks by RDMA Read, reassembles the Call, and delivers it.
 //!
-//! One thread posts RDMA Reads into pages of its request, and is free again. When the Reads have
+//! One thread posts RDMA Reads into pages of its request, and is then free. When the Reads have
 //! completed, another thread puts these pages into its own request and delivers the Call.
 //!
 //! C: svc_rdma_recvfrom.c, svc_rdma_read_complete()
@@ -60,7 +60,7 @@ use crate::{
     }, //
 };
 
-/// Fetches the Read chunks of a Call, now or when other Calls have completed theirs.
+/// Fetches the Read chunks of a Call, now or after other Calls have fetched theirs.
 #[inline]
 pub(super) fn read(
     conn: &Connection,
@@ -82,7 +82,7 @@ pub(super) fn read(
     read_into_mrs(conn, rqst, buffer)
 }
 
-/// The same on iWARP.
+/// [`read`] on iWARP, where RDMA Reads need MRs.
 #[cold]
 fn read_into_mrs(
     conn: &Connection,
@@ -104,7 +104,7 @@ fn read_into_mrs(
     }
 }
 
-/// Returns the charge and the MRs of a Call.
+/// Releases the page charge and the MRs of a Call.
 #[inline]
 fn end_read(conn: &Connection, buffer: &mut Buffer) {
     read_admission::end(conn.ep.context(), &mut buffer.user_mut().call);
@@ -116,7 +116,7 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
     let (xid, len, long) = (call.xid, call.len, call.long);
     let mut read = CallRead::new(buffer);
     let posted = match prepare(conn, &mut rqst, &mut read, len, long) {
-        // Their completion wakes a thread for `finish`.
+        // The completion of the Reads wakes a thread for `finish`.
         Ok(()) => post::post_read(&conn.ep, read),
         Err(why) => Err((Some(read), why)),
     };
@@ -133,8 +133,8 @@ fn start_read(conn: &Connection, mut rqst: Receiving<'_, Connection>, buffer: Bu
     rqst.leave_empty()
 }
 
-/// Adds the RDMA Reads that a Call of `len` bytes needs, and copies its inline part if that has to
-/// be in pages too.
+/// Adds the RDMA Reads that a Call of `len` bytes needs, and copies its inline part if this part
+/// must be in pages, too.
 fn prepare(
     conn: &Connection,
     rqst: &mut Receiving<'_, Connection>,
@@ -170,7 +170,7 @@ fn prepare(
     }
 }
 
-/// Takes the pages of the request that `len` bytes are read into.
+/// Takes pages for `len` bytes from the request.
 #[inline]
 fn take_pages(
     conn: &Connection,
@@ -191,7 +191,7 @@ fn take_pages(
     Ok(())
 }
 
-/// Adds the Reads of the one data item, and clears its roundup if that is not in the chunk.
+/// Adds the Reads of the one data item, and clears its roundup if the chunk lacks it.
 #[inline]
 fn add_item(
     conn: &Connection,
@@ -201,7 +201,7 @@ fn add_item(
 ) -> Result<(), NotServed> {
     let lengths = assembly.reads().map(|segment| segment.length);
     let len = lengths.fold(0, u32::saturating_add);
-    // A mapped page belongs to the device, down to the last cache line. So clear before mapping.
+    // A mapped page belongs to the device, so clear the roundup before mapping.
     if len < data {
         clear(reads, len, data - len)?;
     }
@@ -302,12 +302,11 @@ pub(super) fn finish(
     }
 }
 
-/// Whether the first `length` bytes of `pages` are a Call with this XID, from which nothing was
-/// reduced but what may be.
+/// Whether the first `length` bytes of `pages` are a Call with this XID, reduced by eligible items
+/// only.
 ///
-/// If not, transport header and payload belong to different RPCs, or the payload is no Call (RFC
-/// 8166 Section 4.5.2), or a Long Call was reduced by an item that is not eligible (Sections 6.1
-/// and 8.2.2).
+/// If not, the header and the payload belong to different RPCs, the payload is not a Call (RFC 8166
+/// Section 4.5.2), or a Long Call was reduced by an ineligible item (Sections 6.1 and 8.2.2).
 fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> bool {
     let mut start = [0; call_header::MAX_LEN];
     let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
@@ -320,7 +319,7 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
     })
 }
 
-/// Clears up to 3 bytes of roundup, so that the Call has no stale content of the page.
+/// Clears up to 3 bytes of roundup, so that the Call contains no stale bytes of the page.
 #[inline]
 fn clear(reads: &mut Reads<'_>, offset: u32, len: u32) -> Result<(), NotServed> {
     match [0; 3].get(..len as usize) {

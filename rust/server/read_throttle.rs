@@ -174,7 +174,7 @@ impl ReadBacklog {
         self.idle_mrs += mem::take(&mut call.mrs);
     }
 
-    /// Has a Call, which has neither charge nor MRs, wait until [`Self::retry`].
+    /// Queues a Call, which has neither charge nor MRs, until [`Self::retry`].
     pub(super) fn wait(&mut self, buffer: Buffer) {
         // INVARIANT: Reads of other Calls are outstanding, or else the caller calls `retry`.
         self.waiting.push(buffer);

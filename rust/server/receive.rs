@@ -61,15 +61,15 @@ use crate::{
     wire::ChunkLists, //
 };
 
-/// Bytes of a Reply whose pages are recorded at most. If nfsd defers a Call, its pages stay
-/// recorded until the Call is taken up again.
+/// The largest number of Reply bytes whose pages are recorded. If nfsd defers a Call, the pages
+/// stay recorded until the Call is revisited.
 const MAX_RECORDED: usize = 1 << 20;
 
 /// Work for a thread.
 enum Next {
     /// A received message.
     Fresh(Buffer),
-    /// A Call that was deferred, and may be read now.
+    /// A deferred Call whose Read chunks may be fetched now.
     Deferred(Buffer),
     ReadDone(CallReadDone<Call>),
 }
@@ -129,7 +129,7 @@ fn next(ctx: &ServerEp, incoming: &mut Incoming) -> Option<Next> {
     }
 }
 
-/// Closes a stalled connection, and releases exposed Replies whose time is over.
+/// Closes a stalled connection, and releases expired Replies.
 #[cold]
 fn check_deadlines(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
@@ -168,8 +168,8 @@ fn parse(conn: &Connection, rqst: &Receiving<'_, Connection>, buffer: &mut Buffe
     let invalidated = ctxt.call.invalidated.take();
     match inbound::from_client(bytes, conn.extensions) {
         Ok(FromClient::Done { xid }) => release::done(&conn.ep, xid, invalidated),
-        // Only RDMA_DONE may invalidate. Any other message may have invalidated the handle of any
-        // exposed Reply.
+        // Only RDMA_DONE may invalidate a handle. Any other message may have invalidated that of
+        // any exposed Reply.
         _ if invalidated.is_some() => conn.ep.context().close(CloseReason::UnexpectedInvalidation),
         Ok(FromClient::Call(call)) => {
             let start = len - call.payload.map_or(0, <[u8]>::len);
@@ -222,15 +222,15 @@ fn begin_call(
     let parts = reads.saturating_add(inline.len() as u32);
     ctxt.call
         .begin(message.xid, inline.start, long, parts, chunks.outline());
-    // `Call` has no room for more results, a Reply must return the chunks, and the service accepts
-    // no longer Call.
+    // `Call` has room for `MAX_RESULTS` results, a Reply must have room to return the chunks, and
+    // the service accepts no longer Call.
     if chunks.writes.has_more_than(MAX_RESULTS)
         || !can_return(chunks, conn.reply_limits.threshold)
         || inline.len() > conn.bounds.message as usize
     {
         Step::Refuse(message.xid)
     } else if !long && reads == 0 {
-        // A Read list of empty segments is legal, and there is nothing to read.
+        // A Read list of empty segments is legal, and needs no RDMA Read.
         record_reply_pages(conn, rqst, chunks, ctxt.pages_mut());
         Step::Deliver(inline)
     } else {
@@ -238,8 +238,8 @@ fn begin_call(
     }
 }
 
-/// Records the pages of the request that pages of a file may displace in the Reply, if there is a
-/// Write chunk for them: all if the last Reply had pages displaced, else one, to find out.
+/// Records the Reply pages that pages of a file may displace, if there is a Write chunk for them:
+/// all pages if the last Reply had pages displaced, and otherwise one, to detect displacement.
 #[inline]
 fn record_reply_pages(
     conn: &Connection,

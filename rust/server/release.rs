@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Release of exposed Replies: after RDMA_DONE, or when the client's time is over.
+//! Releases exposed Replies: after RDMA_DONE, or when they expire.
 //!
 //! Not in the C module: this is the extension "pulled Replies".
 

@@ -4,7 +4,7 @@
 //!
 //! Results with a Write chunk, or the whole Reply if it needs the Reply chunk, are sent by RDMA
 //! Write. The Writes and the Send are posted as one chain, the Send last. When the Send completes,
-//! so have the Writes, and when the Send arrives, the client has all of the Reply.
+//! the Writes have completed; when the Send arrives, the client has the whole Reply.
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_sendto(), svc_rdma_send_reply_msg()
 //! C: svc_rdma_rw.c, svc_rdma_prepare_write_list(), svc_rdma_prepare_reply_chunk()
@@ -69,7 +69,7 @@ use crate::{
     }, //
 };
 
-/// Messages shorter than this are copied into one buffer: cheaper than mapping their parts.
+/// Messages shorter than this are copied into one buffer: copying is cheaper than mapping.
 const PULL_UP: u32 = 512;
 
 /// Sends a Reply, or else an error, or else closes the connection.
@@ -149,7 +149,7 @@ fn post_reply(
         length: reply.body().len(),
         protected,
     };
-    // A reference to the result: as a value the plan would be copied.
+    // Borrow the result: moving the plan out would copy it.
     let planned = reply::plan(&chunks, call.results(), &shape, &conn.reply_limits);
     let second;
     let plan = match &planned {
@@ -183,9 +183,9 @@ fn post_reply(
 
 /// Builds a Send with the inline part of the Reply copied behind the header; returns its length.
 ///
-/// The first page of the Reply, in which most of a Reply is encoded, stays with the nfsd thread
-/// unless the device is to send from it: a page that is given away has to be replaced by another
-/// that is allocated and, with `init_on_alloc`, cleared.
+/// The first page of the Reply, which holds most of the encoded Reply, stays with the nfsd thread
+/// unless the device sends from it. A page that is given away must be replaced by a newly allocated
+/// page, which `init_on_alloc` clears.
 ///
 /// C: svc_rdma_sendto.c, svc_rdma_pull_up_reply_msg()
 #[inline]
@@ -207,7 +207,7 @@ fn copy_reply(
     )?;
     let mut end = header;
     for (offset, length) in plan.runs() {
-        // The buffer is as long as the longest message that may be sent.
+        // The buffer has room for the longest message that may be sent.
         let rest = ctxt.buffer_mut().get_mut(end..);
         if !rest.is_some_and(|rest| reply.read(offset, length, rest)) {
             return Err(NotServed::Lost);
@@ -288,8 +288,8 @@ fn post_exposed_reply(
     }
 }
 
-/// Builds a Send that exposes the remaining part of the Reply to the client; returns the length of
-/// the header, too.
+/// Builds a Send that exposes the remaining part of the Reply to the client; also returns the
+/// length of the header.
 #[cold]
 fn expose_reply(
     conn: &Connection,
@@ -331,7 +331,7 @@ fn move_body(
     Ok(body)
 }
 
-/// Plans a Reply without what the service has truncated: the results do not fit as they are.
+/// Plans a Reply again, without the part of the results that the service has truncated.
 #[cold]
 fn plan_again<'a>(
     conn: &Connection,
@@ -344,8 +344,8 @@ fn plan_again<'a>(
     for results in [within, &[]] {
         match reply::plan(chunks, results, shape, &conn.reply_limits) {
             Ok(plan) => return Ok(plan),
-            // The service has truncated what it had encoded. The rest of these results is sent with
-            // everything else.
+            // The service has truncated its encoding. What is left of the results is sent with the
+            // rest of the Reply.
             Err(CannotReply::Results) => {}
             Err(why) => {
                 if let CannotReply::WriteChunk { segments, excess } = why {
@@ -378,7 +378,7 @@ fn add_writes(
     }
 }
 
-/// Adds the Writes to other Write chunks than the first one.
+/// Adds the Writes to the Write chunks after the first.
 #[cold]
 fn add_more_writes(
     conn: &Connection,
@@ -474,7 +474,7 @@ fn add_write(
             offset: segment.offset,
         };
         ctxt.write(&conn.ep, span.part(0, segment.length), target)?;
-        // The client's segments are so many that the Send Queue can never hold all Writes.
+        // The client's chunks have more segments than the Send Queue can ever hold Writes.
         if ctxt.entries() > most {
             return Err(NotServed::Refused);
         }

@@ -153,8 +153,8 @@ impl SendBacklog {
         }
     }
 
-    /// Has a chain wait for `entries`. The caller must call [`Self::next`] until that returns
-    /// `None`: there may be room by now.
+    /// Queues a chain until `entries` are free. The caller must then call [`Self::next`] until it
+    /// returns `None`: there may be room by now.
     ///
     /// # Errors
     ///
