@@ -44,18 +44,18 @@ use super::{
 
 /// Timeout for address resolution, and for route resolution.
 const RESOLVE_MS: u32 = 5_000;
-/// How much longer to wait for the CM's event: it arrives in any case.
+/// How much longer than the CM's timeout to wait for its event. The CM always delivers one.
 const SLACK_MS: u32 = 1_000;
 /// Timeout for the peer's answer. On RoCE the CM times out after 74 s unless the peer extends the
-/// timeout (MRA), as a restarted server does while it accepts a backlog of clients. Clients that
-/// time out during this would send new requests, behind all others, while the server still accepts
-/// the dead ones.
+/// timeout (MRA), as a restarted server does while it accepts a backlog of clients. A client that
+/// timed out meanwhile would send a new request, behind all others, while the server is still
+/// accepting abandoned ones.
 const CONNECT_MS: u32 = 180_000;
 
-/// How often the device retransmits a packet that is not acknowledged. A low value detects a lost
-/// path soon; SUNRPC sends the RPCs again on the next connection.
+/// How often the device retransmits an unacknowledged packet. A low value detects a lost path
+/// early; SUNRPC sends the RPCs again on the next connection.
 const RETRIES: u8 = 6;
-/// How often the device retransmits if the peer has no Receive. Credits ensure that it has one.
+/// How often the device retransmits if the peer has no Receive posted. Credits ensure that it has.
 const RNR_RETRIES: u8 = 0;
 
 /// Connects to the transport's peer.
@@ -142,7 +142,7 @@ fn open_queues(ep: &Endpoint<ClientEp>, limits: &mut Limits) -> Result {
 
 /// Logs why a device cannot be used: `mount` only reports an invalid argument.
 fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError {
-    // Without a name, the device has just been removed.
+    // An error means that the device has just been removed.
     let _ = ep.with_device_name(|name| {
         pr_err!(
             "{} cannot carry NFS: it lacks {}\n",
@@ -156,9 +156,8 @@ fn unsuitable(ep: &Endpoint<ClientEp>, unsupported: Unsupported) -> ConnectError
 }
 
 /// Allocates the sender, the MRs for one large READ or WRITE, and the first Receive buffers. More
-/// MRs and buffers are allocated on demand. Long messages need high-order allocations, and
-/// contiguous space for their mapping: if these fail, `limits` shrink, before they are sent to the
-/// peer.
+/// MRs and buffers are allocated on demand. Long messages need high-order allocations and
+/// contiguous DMA address space. If either fails, `limits` shrink before the peer is told.
 fn make_sender(
     ep: &Endpoint<ClientEp>,
     shared: &Arc<XprtShared>,

@@ -72,7 +72,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Acknowledges the Reply `xid` that exposes `reads`; `None` if these are none.
+    /// The RDMA_DONE for the Reply `xid` that exposes `reads`; `None` if `reads` is empty.
     /// `remote_invalidation`: both ends support Remote Invalidation.
     pub(super) fn for_reply(
         xid: u32,

@@ -72,10 +72,10 @@ pub(super) struct ClientEp {
     pub(super) recv_queue: RecvQueue,
     /// Calls that may be outstanding: a [`Window`]. Written by the receive worker only.
     window: Atomic<u64>,
-    /// What the latest Reply has granted, as it says. Written by the receive worker only.
+    /// The grant in the latest Reply, as received. Written by the receive worker only.
     latest_grant: Atomic<u32>,
-    /// The window that SUNRPC was given: no larger than the number of posted Receives allows.
-    /// Written by the receive worker only.
+    /// The window last set in SUNRPC, no larger than the number of posted Receives allows. Written
+    /// by the receive worker only.
     told_window: Atomic<u32>,
     /// RDMA_ERRORs that answer backchannel Calls.
     #[pin]
@@ -91,7 +91,7 @@ pub(super) struct ClientEp {
     /// Replies that are being fetched by RDMA Read.
     #[pin]
     pub(super) reply_reads: ReplyReads<ReplyRead>,
-    /// RDMA_DONEs that acknowledge these.
+    /// RDMA_DONEs that acknowledge fetched Replies.
     #[pin]
     dones: CtrlQueue<Done>,
     /// Allocates more MRs.
@@ -169,7 +169,7 @@ impl ClientEp {
         self.dones.open(ep, sends, calls)
     }
 
-    /// The peer has accepted, on these terms, and has sent `private_data` or not.
+    /// Notes the terms of the peer's acceptance, and whether the peer has sent `private_data`.
     pub(super) fn established(
         &self,
         agreement: Agreement,
@@ -187,7 +187,7 @@ impl ClientEp {
             .answer(ConnectProgress::Established(agreement, extensions));
     }
 
-    /// A Reply has granted `credits`. Posts Receives for all Replies before more Calls go out.
+    /// Applies the grant of a Reply. Posts Receives for all Replies before SUNRPC sends more Calls.
     #[inline]
     pub(super) fn grant(&self, worker: &RecvWorker<'_, Self>, credits: u32) {
         if credits != self.latest_grant.load(Relaxed) {
@@ -246,13 +246,13 @@ impl ClientEp {
         Window::from_bits(self.window.load(Relaxed))
     }
 
-    /// The acknowledgement of the Reply `xid` that exposes `reads`; `None` if these are none.
+    /// The RDMA_DONE for the Reply `xid` that exposes `reads`; `None` if `reads` is empty.
     pub(super) fn done_for(&self, xid: u32, reads: ReadList<'_>) -> Option<Done> {
         Done::for_reply(xid, reads, self.remote_invalidation())
     }
 
     /// Sends `done`, or queues it until a control Send is idle. There is room for one RDMA_DONE per
-    /// outstanding Call: a server that wants more cannot be trusted.
+    /// outstanding Call. A server that needs more is faulty, and its connection is closed.
     pub(super) fn send_done(&self, ep: &Endpoint<Self>, done: Done) {
         if self.dones.push(done) {
             self.send_dones(ep);
@@ -261,14 +261,14 @@ impl ClientEp {
         }
     }
 
-    /// Sends an RDMA_ERROR, or queues it until a control Send is idle. A server that has more Calls
-    /// outstanding than it may gets no answer to some of them.
+    /// Sends an RDMA_ERROR, or queues it until a control Send is idle. If the server exceeds its
+    /// credits, some of its Calls get no answer.
     pub(super) fn send_error(&self, ep: &Endpoint<Self>, error: &ErrorReply) {
         self.errors.push(*error);
         self.send_errors(ep);
     }
 
-    /// Sends the RDMA_DONEs and RDMA_ERRORs that are queued while control Sends are idle.
+    /// Sends queued RDMA_DONEs and RDMA_ERRORs as long as control Sends are idle.
     pub(super) fn send_queued(&self, ep: &Endpoint<Self>) {
         self.send_dones(ep);
         self.send_errors(ep);
@@ -289,7 +289,7 @@ impl ClientEp {
         }
     }
 
-    /// MRs may have returned to the pool: wakes the Calls that wait for some.
+    /// Wakes the Calls that wait for MRs. Called when MRs may have returned to the pool.
     #[inline]
     pub(super) fn wake_mr_waiters(&self) {
         let refresh = self.mr_refresh.as_ref();
@@ -310,8 +310,8 @@ impl ClientEp {
         self.connect_wait.is_established() && !self.shared.xprt.has_outstanding_calls()
     }
 
-    /// The connection attempt has failed, or the connection is lost for `reason`. May
-    /// sleep.
+    /// Notes that the connection attempt has failed, or that the connection is lost for `reason`.
+    /// May sleep.
     pub(super) fn connect_failed(&self, failure: ConnectFailure, reason: CloseReason) {
         self.shared.history.report(failure);
         if self.connect_wait.fail(failure.error()) {
@@ -319,14 +319,14 @@ impl ClientEp {
         }
     }
 
-    /// A Receive has failed. May sleep.
+    /// Handles a failed Receive. May sleep.
     pub(super) fn recv_failed(&self, reason: CloseReason) {
         if self.connect_wait.recv_failed() {
             self.force_disconnect(reason);
         }
     }
 
-    /// Has SUNRPC close the connection, once. Safe in any context.
+    /// Makes SUNRPC close the connection, once. Safe in any context.
     ///
     /// C: verbs.c, rpcrdma_force_disconnect()
     pub(super) fn force_disconnect(&self, reason: CloseReason) {
@@ -336,8 +336,8 @@ impl ClientEp {
         }
     }
 
-    /// This end closes the connection, for `reason` unless it has ended already: SUNRPC is not told
-    /// again that it is lost.
+    /// Notes that this end closes the connection, for `reason` unless the connection has ended
+    /// already. SUNRPC is not told again that the connection is lost.
     pub(super) fn suppress_disconnect(&self, reason: CloseReason) {
         self.disconnect_reported.store(true, Relaxed);
         if self.closed.get().is_none() {
@@ -348,7 +348,7 @@ impl ClientEp {
             .closed(self.closed.get().unwrap_or(reason));
     }
 
-    /// The connection is about to end, for this reason.
+    /// Notes why the connection is about to end.
     pub(super) fn note_close(&self, reason: CloseReason) {
         self.closed.note(reason);
     }

@@ -4,7 +4,7 @@
 //!
 //! C: transport.c, xprt_rdma_init(), xprt_rdma_cleanup()
 //!
-//! A file uses only files above its own in this table.
+//! A file uses only the files above it in this table.
 //!
 //! | file              | what                                                | runs in                  |
 //! |-------------------|-----------------------------------------------------|--------------------------|
@@ -37,14 +37,14 @@
 //! | `handlers`        | callbacks of the endpoint                           | receive, send, CM worker |
 //! | `transport`       | calls from SUNRPC                                   | see `sunrpc::xprt::ops`  |
 //!
-//! Connecting, sending and disconnecting require the send lock (`XPRT_LOCKED`). Concurrently with
-//! its holder run one worker for Receives, one for Sends, and the CM's events. Locks nest in this
-//! order:
+//! Connecting, sending and disconnecting require the send lock (`XPRT_LOCKED`). One worker for
+//! Receives, one for Sends, and the CM's event handlers run concurrently with the lock holder.
+//! Locks nest in this order:
 //!
-//! * `XprtState::link`, then either the locks that the end of a connection takes, or
-//!   `Endpoint::exposing`: a task abandons an RPC and waits for the LOCAL_INVs;
-//! * `CtrlQueue::waiting`, then `Pool::free` or `InDoubt::list`: a message that is queued takes an
-//!   idle control Send, whose post may fail.
+//! * `XprtState::link`, then either the locks taken to end a connection, or `Endpoint::exposing`
+//!   when a task abandons an RPC and waits for its LOCAL_INVs;
+//! * `CtrlQueue::waiting`, then `Pool::free` or `InDoubt::list`: a queued message takes an idle
+//!   control Send, whose post may fail.
 //!
 //! No lock is taken inside `ConnectWait::state`, `StallDetector::reads` or `Endpoint::exposing`.
 

@@ -2,8 +2,8 @@
 
 //! Received messages, and the RPCs that they answer. Runs in the receive worker.
 //!
-//! An inline Reply to a pending RPC is completed in [`received`], whose parts are inlined: what is
-//! known of it stays in registers. All else leaves this way for functions that are not inlined.
+//! [`received`] completes inline Replies to pending RPCs. The functions on this path are inlined,
+//! to keep state in registers; those for all other messages are not.
 //!
 //! C: verbs.c, rpcrdma_wc_receive()
 //! C: rpc_rdma.c, rpcrdma_reply_handler(), rpcrdma_decode_error()
@@ -52,23 +52,23 @@ use super::{
 
 /// How a received message is handled, unless it is an inline Reply to a pending RPC.
 enum Outcome {
-    /// It answers this RPC, which completes once its memory is fenced.
+    /// The message answers this RPC, which completes once its memory is fenced.
     Complete(Claimed<RdmaXprt>, Completion),
-    /// It answers this RPC, but the Reply has yet to be fetched by RDMA Read, and acknowledged.
+    /// The message answers this RPC. Its Reply must be fetched by RDMA Read, and acknowledged.
     Read(Claimed<RdmaXprt>, Done),
-    /// It is a backchannel Call, whose payload starts at this offset.
+    /// The message is a backchannel Call, whose payload starts at offset `start`.
     BackchannelCall { xid: u32, start: usize },
     /// Nothing to do: the message matches no pending RPC.
     Nothing,
 }
 
-/// A Receive has completed.
+/// Handles a completed Receive.
 #[inline(always)]
 pub(super) fn received(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, status: RecvStatus) {
     let ctx = worker.context();
     ctx.recv_queue.completed();
     let RecvStatus::Received { len, invalidated } = status else {
-        // Free the buffer: a queue in error needs no more Receives.
+        // Free the buffer: a queue in the error state needs no more Receives.
         ctx.recv_failed(status.close_reason());
         return;
     };
@@ -127,7 +127,7 @@ fn handle(worker: &RecvWorker<'_, ClientEp>, recv: RecvBuf<()>, len: usize, outc
     }
 }
 
-/// Closes the connection if the message `invalidates` a handle: only the answer to a Call may (RFC
+/// Closes the connection if a message other than the answer to a Call `invalidates` a handle (RFC
 /// 8797 Section 4.1).
 fn check_invalidates_nothing(ctx: &ClientEp, invalidates: bool) {
     if invalidates {
@@ -135,7 +135,7 @@ fn check_invalidates_nothing(ctx: &ClientEp, invalidates: bool) {
     }
 }
 
-/// A message that cannot be processed.
+/// Handles a message that cannot be processed.
 #[cold]
 fn malformed(
     worker: &RecvWorker<'_, ClientEp>,
@@ -160,12 +160,12 @@ fn malformed(
     Outcome::Nothing
 }
 
-/// Finds the RPC that `reply` answers, if the Reply is inline. A message whose chunks are not those
-/// that the Call has offered is not its Reply.
+/// Finds the RPC that `reply` answers, if the Reply is inline. A message that returns chunks which
+/// the Call did not offer is not its Reply.
 ///
 /// # Errors
 ///
-/// The outcome, if the Reply is not inline, or no RPC waits for it.
+/// The outcome of the message, if the Reply is not inline or no RPC waits for the Reply.
 #[inline(always)]
 fn match_reply(
     worker: &RecvWorker<'_, ClientEp>,
@@ -176,7 +176,7 @@ fn match_reply(
     let ctx = worker.context();
     let handle = invalidated.as_ref().map(Invalidated::handle);
     let Some(mut rpc) = claim(worker, bytes, reply.xid, reply.credits, handle) else {
-        // No RPC waits. If the Reply is exposed, tell the server that it will not be read.
+        // No RPC waits. If the Reply is exposed, tell the server that the client will not read it.
         if let Some(done) = ctx.done_for(reply.xid, reply.chunks.reads) {
             ctx.send_done(worker, done);
         }
@@ -198,7 +198,7 @@ fn match_reply(
     Ok((rpc, completion))
 }
 
-/// A Reply that is not inline, or does not match `rpc`.
+/// Handles a Reply that is not inline, or does not match `rpc`.
 #[inline(never)]
 fn not_inline(
     worker: &RecvWorker<'_, ClientEp>,
@@ -224,7 +224,7 @@ fn not_inline(
         (_, None) => {
             ctx.shared.stats.bad_replies.add(1);
             traces::malformed(worker, bytes);
-            // The Reply may still arrive, but not to memory whose handle is invalid.
+            // The Reply may still arrive, but cannot be written to memory whose handle is invalid.
             if invalidated.is_some() {
                 take_invalidated(worker, &mut rpc, invalidated);
                 ctx.force_disconnect(CloseReason::UnexpectedInvalidation);
@@ -243,7 +243,7 @@ fn not_inline(
     }
 }
 
-/// A Reply with these credits answers `rpc`. It is `long` if it did not fit a Send without chunks.
+/// Notes a Reply to `rpc` with these credits, `long` if it did not fit a Send without chunks.
 #[inline(always)]
 fn answered(worker: &RecvWorker<'_, ClientEp>, rpc: &Claimed<RdmaXprt>, credits: u32, long: bool) {
     let ctx = worker.context();
@@ -258,7 +258,7 @@ fn answered(worker: &RecvWorker<'_, ClientEp>, rpc: &Claimed<RdmaXprt>, credits:
     ctx.grant(worker, credits);
 }
 
-/// RDMA_ERROR: the server could not serve a Call.
+/// Handles an RDMA_ERROR: the server could not serve a Call.
 #[cold]
 fn rdma_error(
     worker: &RecvWorker<'_, ClientEp>,
@@ -276,8 +276,8 @@ fn rdma_error(
     let own = take_invalidated(worker, &mut rpc, invalidated);
     let inflight = rpc.inflight();
     let refusal = match (inflight.offer, error.error) {
-        // The server could not expose the Reply, and can send it with a Reply chunk. Or it has
-        // refused the Read chunks of the Call, and refuses them again.
+        // Either the server could not expose the Reply, which it can send with a Reply chunk, or it
+        // refused the Read chunks of the Call, which it will refuse again.
         (ReplyPlan::Pull, RdmaError::Chunk) => {
             ctx.shared.reply_histories.note_refusal(inflight.procedure);
             Refusal::SendAgain
@@ -294,7 +294,7 @@ fn rdma_error(
     }
 }
 
-/// A Reply without an RPC message, with which some servers convey an error. No other Reply follows.
+/// Handles a Reply without an RPC message: an error of some servers. No other Reply follows.
 #[cold]
 fn empty(
     worker: &RecvWorker<'_, ClientEp>,
@@ -317,7 +317,7 @@ fn empty(
     }
 }
 
-/// Claims the RPC `xid`, which the message with these `bytes` answers.
+/// Claims the RPC with this XID, which the message `bytes` answers.
 #[inline(always)]
 fn claim(
     worker: &RecvWorker<'_, ClientEp>,
@@ -333,9 +333,9 @@ fn claim(
     found
 }
 
-/// Takes back the MR that the message has invalidated; `false` if it is not one of this RPC. Then
-/// another RPC may have lost its memory, and this one is not completed on this connection: its
-/// memory stays exposed until the connection is closed.
+/// Takes back the MR that the message has invalidated. If the MR does not belong to `rpc`, another
+/// RPC may have lost its memory: closes the connection and returns `false`. `rpc` then does not
+/// complete on this connection, and its memory stays exposed until the close.
 #[inline(always)]
 fn take_invalidated(
     worker: &RecvWorker<'_, ClientEp>,
@@ -354,9 +354,9 @@ fn take_invalidated(
     own
 }
 
-/// No task waits for this message. If it answers an abandoned Call, it returns the Call's credit.
-/// The handles of such a Call are invalid, or about to be: the message may have invalidated one of
-/// those, but no other handle.
+/// Handles a message for which no task waits. If the message answers an abandoned Call, releases
+/// the Call's credit. The handles of an abandoned Call are invalid or about to be: the message may
+/// have invalidated one of them, but no other handle.
 #[cold]
 fn unmatched(
     worker: &RecvWorker<'_, ClientEp>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sends a Call: choose its form, compose it, post it. Runs in the RPC's task, with the send lock.
+//! Chooses the form of a Call, composes it, posts it. Runs in the RPC's task, with the send lock.
 //!
 //! C: rpc_rdma.c, rpcrdma_marshal_req(), rpcrdma_mr_prepare()
 //! C: verbs.c, rpcrdma_sendctx_get_locked()
@@ -47,7 +47,7 @@ pub(super) fn send_call<'a>(
     sender: &mut RequestSender<FenceWaiter>,
     call: Call<'a, RdmaXprt>,
 ) -> Result<Committed<'a, RdmaXprt>, SendError> {
-    // The peer can only write to pages that exist.
+    // The server can write only to allocated pages.
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
@@ -73,7 +73,7 @@ pub(super) fn send_call<'a>(
     let inflight = Inflight {
         reads: composed.reads,
         offer: plan.reply,
-        // `procedure()` is a chain of loads: skip it where it is not needed.
+        // `procedure()` is a chain of loads: call it only if its result is needed.
         procedure: if plan.reply.may_be_long() {
             call.procedure()
         } else {
@@ -88,7 +88,7 @@ pub(super) fn send_call<'a>(
                 failed.error.to_errno()
             ));
         }
-        // WRs may have been posted. The Call stays committed until the connection is closed, which
+        // Some WRs may have been posted. The Call stays committed until the close of the connection
         // fences its memory.
         SendError::NotConnected
     })
@@ -108,7 +108,7 @@ fn choose(
         reply: lens(room),
         reply_eligible: room.is_read(),
         protected: call.is_protected(),
-        // The server may have refused an earlier transmission because it offered no Reply chunk.
+        // The server may have refused an earlier transmission for lack of a Reply chunk.
         long_reply: conn.limits.pulled_replies
             && (shared.reply_histories.of(call.procedure()).is_long() || call.was_sent()),
     };
@@ -124,13 +124,13 @@ fn choose(
     plan.map_err(|_| SendError::TooBig)
 }
 
-/// Whether the pages can be held until the Send has completed: slab pages cannot.
+/// Whether references can hold the pages until the Send completes. Slab pages take no references.
 #[cold]
 fn can_gather(message: &XdrBuf) -> bool {
     message.pages().all(|bvec| bvec.is_counted())
 }
 
-/// All Send contexts are in use.
+/// Makes the task wait for a Send context, since all are in use.
 #[cold]
 pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>) -> SendError {
     shared.stats.send.ring_full.add(1);
@@ -141,7 +141,7 @@ pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>
     SendError::Again
 }
 
-/// A Call could not be composed.
+/// Handles a Call that could not be composed.
 #[cold]
 fn failed(
     conn: &Connection,
@@ -159,9 +159,9 @@ fn failed(
     if error == SendError::Again {
         shared.stats.send.mr_waits.add(1);
         trace!(xprtrdma_nomrs_err(conn.ep.peer_addr(), call.task()));
-        // All MRs are in use. The return of one wakes this task, and so does `MrRefresh`, if there
-        // may be more, even if it allocated none. Become a waiter first, and then call `want`: what
-        // clears that flag must find a waiter.
+        // All MRs are in use. An MR that returns to the pool wakes this task. So does `MrRefresh`,
+        // even if it allocated none, while more MRs may be allocated. Become a waiter before
+        // calling `want`: the thread that clears the flag must find a waiter.
         let pool = sender.pool();
         shared.xprt.wait_for_space();
         pool.want();

@@ -2,12 +2,12 @@
 
 //! Detects a server that stalls the RDMA Reads of pulled Replies.
 //!
-//! The server chooses how long a Read takes: each response packet restarts the device's timer, so
-//! one of 1 MiB may take hours. Until then the RPC is pinned, and its task cannot end even if it is
-//! killed. A connection on which no Reply is read for [`STALL_SECONDS`](tunables::STALL_SECONDS) is
-//! therefore closed.
+//! The server controls how long an RDMA Read takes: each response packet restarts the device's
+//! timer, so a Read of 1 MiB may take hours. Until the Reads of a Reply complete, the RPC is
+//! pinned, and its task cannot end even if killed. A connection is therefore closed if no Reply's
+//! Reads complete for [`STALL_SECONDS`](tunables::STALL_SECONDS).
 //!
-//! The timer runs only while Replies are read.
+//! The timer is armed only while Replies are being read.
 
 use kernel::{
     new_spinlock,
@@ -40,7 +40,7 @@ use crate::{
 
 use super::tunables;
 
-/// The Replies that are read.
+/// Counts of the Replies that are being read.
 #[derive(Default)]
 struct Reads {
     outstanding: u32,
@@ -50,7 +50,7 @@ struct Reads {
     stall: Option<StallState>,
 }
 
-/// Looks from time to time whether Replies are read.
+/// Polls whether the Reads of Replies complete.
 #[pin_data]
 pub(super) struct StallDetector<T: Types> {
     xprt: XprtHandle<T>,
@@ -61,7 +61,7 @@ pub(super) struct StallDetector<T: Types> {
 /// A detector with its timer.
 pub(super) type StallTimer<T> = PollTimer<StallDetector<T>>;
 
-/// A Reply that is read. Its drop is the end.
+/// A Reply that is being read. Dropped when its Reads have ended.
 pub(super) struct WatchedRead<T: Types>(Arc<StallTimer<T>>);
 
 impl<T: Types> StallDetector<T> {
@@ -80,7 +80,7 @@ impl<T: Types> StallDetector<T> {
 }
 
 impl<T: Types> WatchedRead<T> {
-    /// The Reads of a Reply begin.
+    /// Starts to watch the Reads of a Reply.
     pub(super) fn begin(timer: &Arc<StallTimer<T>>) -> Self {
         let mut reads = timer.target().reads.lock();
         reads.outstanding += 1;
@@ -88,7 +88,7 @@ impl<T: Types> WatchedRead<T> {
             let now = jiffies();
             let stall = StallState::new(reads.completed, now, timeout());
             reads.stall = Some(stall);
-            // With the lock held, so that the detector cannot end in between.
+            // With the lock held, so that a poll cannot disarm the detector in between.
             timer.arm(delay(stall.next_poll(), now));
         }
         drop(reads);

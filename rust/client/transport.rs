@@ -118,8 +118,8 @@ impl Transport for RdmaXprt {
 
     fn disconnect(conn: &Connection, reason: CloseReason) {
         conn.ep.context().suppress_disconnect(reason);
-        // A task may fence MRs while it holds the mutex of the link. An error state of the queue
-        // pair flushes its WRs, so that the task need not wait for the peer.
+        // A task may be waiting for LOCAL_INVs with the mutex `link` held. The error state of the
+        // QP flushes its WRs, so the task does not wait for the peer.
         conn.ep.set_qp_error();
     }
 
