@@ -2,7 +2,7 @@
 
 //! RDMA verbs and the connection manager as safe types, for the client and the server.
 //!
-//! Six wings. Each may use those to the left of it:
+//! Each of the six wings may use the wings to its left:
 //!
 //! ```text
 //! device <- endpoint <- { mr, rw } <- { requester, responder }
@@ -17,11 +17,10 @@
 //! | `requester` | the sending side of a client                                       |
 //! | `responder` | the sending side of a server                                       |
 //!
-//! The device owns what is posted until the completion gives it back, so no code can read a buffer
-//! that is posted. This room does not own the pages of an RPC: `Documentation/architecture.rst`
-//! lists the promises about these. Each object that the device can access keeps a reference to its
-//! protection domain, or is released with it, and the removal of a device waits for the last
-//! domain.
+//! The device owns a posted buffer until the completion returns it, so no code can read a posted
+//! buffer. This room does not own the pages of an RPC: `Documentation/architecture.rst` lists the
+//! rules that protect them. Each object that the device can access holds a reference to its
+//! protection domain, or is released with the domain. Device removal waits for the last domain.
 
 mod device;
 mod endpoint;

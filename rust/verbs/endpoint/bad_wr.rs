@@ -5,10 +5,10 @@
 //! C: svc_rdma_sendto.c, svc_rdma_post_send_err()
 //!
 //! If `ib_post_send()` fails, the work requests before `bad_wr` were posted and will complete;
-//! `bad_wr` and those behind it were not posted. Three drivers do otherwise:
+//! `bad_wr` and those behind it were not posted. Three drivers deviate:
 //!
-//! - erdma names the first work request of the chain if the queue gets full on the way, although it
-//!   has posted those before that point;
+//! - erdma names the first work request of the chain if the queue fills up midway, although it has
+//!   posted the work requests before that point;
 //! - siw leaves `bad_wr` alone after it has posted the whole chain and found no CPU to send it;
 //! - rdmavt leaves `bad_wr` alone if the state of the QP does not allow a post, and posts nothing.
 
@@ -30,8 +30,8 @@ pub(in crate::verbs) enum BadWr {
 }
 
 impl BadWr {
-    /// For the chain that starts with `first`, of which the device reports `bad` as the first work
-    /// request that was not posted.
+    /// Classifies a failed post of the chain that starts with `first`. The driver reports `bad` as
+    /// the first unposted work request.
     ///
     /// # Safety
     ///

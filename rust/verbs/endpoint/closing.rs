@@ -2,16 +2,16 @@
 
 //! Whether an endpoint is being closed, and whether a post may lie behind the marker of its drain.
 //!
-//! A completion handler may find the endpoint open, and post after the drain has posted its marker.
-//! The drain does not wait for such a work request. But the handler has returned when the drain
-//! ends, since one worker handles the completions of a CQ, the marker among them. So the handler
-//! looks again after each post, and the drain is repeated if any handler found the endpoint
-//! closing. This is rare, and a second drain would cost each connection what the first one does.
+//! A completion handler may find the endpoint open, and post a work request after the drain has
+//! posted its marker. The drain does not wait for this work request. But the handler has returned
+//! when the drain ends, since one worker handles all completions of a CQ, including the marker's.
+//! So a handler checks again after each post, and the drain is repeated if any handler found the
+//! endpoint closing. A second drain is rare, and costs as much as the first.
 //!
-//! A lock of the device orders the marker and a post that lies behind it: as a rule that of the
-//! queue. siw takes no lock of a queue in the error state. It completes the work request at once,
-//! and orders the completions by the lock of the CQ. A handler whose post lies behind the marker
-//! has taken that lock after the closing thread, and so sees that closing has begun.
+//! A lock in the driver orders the marker and a later post: usually the lock of the queue. In the
+//! error state, siw does not take this lock. It completes the work request at once, and orders the
+//! completions by the lock of the CQ. A handler that posts behind the marker takes the CQ's lock
+//! after the closing thread, and so sees that closing has begun.
 
 use kernel::sync::atomic::ordering::Relaxed;
 
@@ -51,8 +51,8 @@ impl Closing {
         }
     }
 
-    /// Returns whether a work request may be left in a queue that was drained. Called after both
-    /// queues were.
+    /// Returns whether a drained queue may hold a work request. Called after both queues were
+    /// drained.
     pub(super) fn has_overtaken(&self) -> bool {
         self.overtaken.load(Relaxed)
     }

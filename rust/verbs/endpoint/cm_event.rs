@@ -96,7 +96,7 @@ impl<'a> RawCmEvent<'a> {
         }
     }
 
-    /// Decodes the event. A connection request is another one, see [`Self::is_request`].
+    /// Decodes any event but a connection request, see [`Self::is_request`].
     pub(super) fn decode(self) -> CmEvent<'a> {
         if let (bindings::rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED, Some(param)) =
             (self.0.event, self.peer_param())
@@ -179,8 +179,8 @@ impl ConnParam<'_> {
 
 /// A connection request to a listening endpoint.
 ///
-/// A request that is dropped is not answered by the CM of InfiniBand and RoCE, so the peer repeats
-/// it. The CM of iWARP rejects it. `IncomingConnection::into_endpoint` takes the request.
+/// The CM of InfiniBand and RoCE does not answer a dropped request, so the peer repeats it. The CM
+/// of iWARP rejects it. `IncomingConnection::into_endpoint` takes the request.
 ///
 /// # Invariants
 ///

@@ -84,7 +84,7 @@ impl<C: EndpointOps> Endpoint<C> {
         Ok(endpoint)
     }
 
-    /// Resolves the address `to` to a device. The result comes by an event.
+    /// Resolves the address `to` to a device. An event reports the result.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl<C: EndpointOps> Endpoint<C> {
         })
     }
 
-    /// Resolves the route to the peer. The result comes by an event.
+    /// Resolves the route to the peer. An event reports the result.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<C: EndpointOps> Endpoint<C> {
         to_result(unsafe { bindings::rdma_resolve_route(self.id(), timeout_ms) })
     }
 
-    /// Sends the peer a connection request. The result comes by an event.
+    /// Sends the peer a connection request. An event reports the result.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl<C: EndpointOps> Endpoint<C> {
         to_result(unsafe { bindings::rdma_connect(self.id(), &mut raw) })
     }
 
-    /// Accepts the peer's connection request. An event tells when the connection is established.
+    /// Accepts the peer's connection request. An event reports when the connection is established.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl<C: EndpointOps> Endpoint<C> {
         })
     }
 
-    /// Tells the CM that the peer has sent something, hence that the connection is established.
+    /// Tells the CM that a message has arrived, hence that the connection is established.
     ///
     /// The peer's RTU may be lost: without this, the connection is established only when the CM has
     /// sent its REP again. Does not sleep. May be called more than once.
@@ -155,8 +155,8 @@ impl<C: EndpointOps> Endpoint<C> {
 
     /// Moves the QP to the error state and disconnects. May sleep.
     ///
-    /// When this returns, the QP does not answer the peer any more. A disconnect alone does not
-    /// ensure that: on iWARP the CM closes the connection in the background, after the peer has.
+    /// When this returns, the QP no longer answers the peer. A disconnect alone does not ensure
+    /// that: on iWARP the CM closes the connection in the background, after the peer has closed it.
     pub(crate) fn set_qp_error(&self) {
         if let Some(qp) = self.qp() {
             let mut attr = bindings::ib_qp_attr {
@@ -174,7 +174,7 @@ impl<C: EndpointOps> Endpoint<C> {
 
     /// Reads the attributes of the endpoint's device.
     ///
-    /// The address must be resolved, or the endpoint come from a connection request.
+    /// The address must be resolved, or the endpoint must come from a connection request.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@
 //!
 //! C header: [`include/rdma/rdma_cm.h`](srctree/include/rdma/rdma_cm.h)
 //!
-//! An [`EndpointBox`] is the only owner of its endpoint, which is not counted. Dropping the box
+//! An [`EndpointBox`] alone owns its endpoint, without a reference count. Dropping the box
 //!
 //! 1. stops the events of the cm_id,
 //! 2. disconnects and drains the QP, with everything still in place for the handlers,
@@ -82,7 +82,7 @@ use super::{
 
 /// An object that posted work requests may refer to, see [`Endpoint::hold_until_drained`].
 pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
-    /// Ends what only the QP needed.
+    /// Releases what only the QP needed.
     ///
     /// # Safety
     ///
@@ -104,8 +104,8 @@ pub(crate) struct Endpoint<C: EndpointOps> {
     opening: Atomic<bool>,
     open: SetOnce<Open>,
     closing: Closing,
-    /// Held while registrations of exposed MRs are posted. An invalidation of one of them takes the
-    /// lock before it reuses the MR, and so waits until that thread has left `ib_post_send()`.
+    /// Held while a thread posts registrations of exposed MRs. An invalidation takes the lock
+    /// before the MR is reused, and so waits until that thread has left `ib_post_send()`.
     #[pin]
     pub(in crate::verbs) exposing: SpinLock<()>,
     /// Objects that posted work requests refer to. Dropped after the queues.
@@ -312,8 +312,8 @@ impl<C: EndpointOps> Endpoint<C> {
         self.closing.has_begun()
     }
 
-    /// Returns the queues if work may be posted: they are open, and the endpoint is not
-    /// being closed. The caller calls [`Closing::posted`] after the post.
+    /// Returns the queues if work may be posted: the queues are open, and the endpoint is not
+    /// closing. The caller calls [`Closing::posted`] after the post.
     #[inline]
     fn postable(&self) -> Option<&Open> {
         self.open.as_ref().filter(|_| !self.closing.has_begun())
@@ -427,12 +427,13 @@ unsafe impl<C: EndpointOps> FencesOnDrop for EndpointBox<C> {}
 
 impl<C: EndpointOps> Drop for EndpointBox<C> {
     fn drop(&mut self) {
-        // Handlers have shared references until `rdma_destroy_id` returns, so this has no other.
+        // Handlers hold shared references until `rdma_destroy_id` returns, so use a shared one
+        // here.
         let this: &Endpoint<C> = self;
         let id = this.id();
         // `cm_handler` reads `closing` under this lock, so it reports nothing from here on. The
         // request handlers of a listener on a wildcard address hold the lock of another cm_id:
-        // `rdma_destroy_id` below waits for these.
+        // `rdma_destroy_id` below waits for these handlers.
         // SAFETY: The cm_id is valid (I1). `EndpointOps` forbids its handlers to drop the endpoint,
         // so this thread does not hold the lock.
         // INVARIANT: I3: under the lock.
@@ -446,8 +447,8 @@ impl<C: EndpointOps> Drop for EndpointBox<C> {
             open.notifier.end();
             // SAFETY: The QP is destroyed below.
             unsafe { open.queues.drain() };
-            // The owner of the endpoint is here, and the cm_id and the notifier are silent, so only
-            // completion handlers could post. Those that found the endpoint open have returned.
+            // Only completion handlers could post: this thread owns the endpoint, and the cm_id and
+            // the notifier are silent. Handlers that found the endpoint open have returned.
             if this.closing.has_overtaken() {
                 // SAFETY: As above.
                 unsafe { open.queues.drain() };

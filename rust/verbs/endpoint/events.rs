@@ -38,8 +38,8 @@ use super::{
 ///
 /// # Safety
 ///
-/// Only the CM calls this, with a cm_id whose context is an `Endpoint<C>`: its own one, or for a
-/// connection request a new cm_id, which inherits the context of the listener's.
+/// Only the CM calls this, with a cm_id whose context is an `Endpoint<C>`: the endpoint's own
+/// cm_id, or the new cm_id of a connection request, which inherits the context of the listener's.
 pub(super) unsafe extern "C" fn cm_handler<C: EndpointOps>(
     id: *mut bindings::rdma_cm_id,
     event: *mut bindings::rdma_cm_event,

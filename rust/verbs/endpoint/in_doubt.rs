@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Objects whose work requests a driver may have posted, or not.
+//! Objects whose work requests a driver may or may not have posted.
 //!
-//! If a driver fails a post without naming the first work request that it has not posted, siw has
-//! posted the chain, and rdmavt has posted nothing. In the first case the completion gives the
-//! object back, in the second nothing does before the QP is drained. An object that were lost would
-//! keep its mapping, and the device's removal would wait for that.
+//! A driver may fail a post without naming the first unposted work request: siw has then posted the
+//! chain, and rdmavt nothing. In the first case the completion returns the object; in the second,
+//! nothing returns it before the QP is drained. A lost object would stay mapped, and device removal
+//! would wait for the mapping.
 
 use core::ptr::NonNull;
 
@@ -16,20 +16,20 @@ use kernel::{
     sync::SpinLock, //
 };
 
-/// The number of objects for which a list has room without an allocation. A refusal ends the
-/// connection, so that only threads that are about to post add others.
+/// The number of objects that a list holds without an allocation. A failed post ends the
+/// connection, so only threads that are already about to post add more.
 const ROOM: usize = 8;
 
 /// A pointer to an object that was given to a device.
 struct Doubted<T>(NonNull<T>);
 
-// SAFETY: The pointer is only moved. To make an object of it again takes unsafe code.
+// SAFETY: The pointer is only moved. Turning it back into an object takes unsafe code.
 unsafe impl<T> Send for Doubted<T> {}
 
 /// The objects of a list.
 struct Objects<T> {
     first: [Option<Doubted<T>>; ROOM],
-    /// Those for which `first` had no room.
+    /// The objects for which `first` had no room.
     more: KVec<Doubted<T>>,
 }
 
@@ -50,8 +50,8 @@ impl<T> InDoubt<T> {
         pin_init!(Self { list <- new_spinlock!(objects, "InDoubt::list") })
     }
 
-    /// Adds an object, which may have completed already. If the list's own room is used up and
-    /// there is no memory, an object that does not complete is leaked.
+    /// Adds an object, which may have completed already. If `first` is full and memory is short, an
+    /// object that does not complete is leaked.
     #[cold]
     pub(in crate::verbs) fn add(&self, object: NonNull<T>) {
         let mut list = self.list.lock();

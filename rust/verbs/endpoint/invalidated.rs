@@ -4,8 +4,8 @@
 
 use crate::verbs::device::pd::Pd;
 
-/// The rkey of an MR that the peer's Send With Invalidate has made invalid. Made by a completed
-/// Receive only.
+/// The rkey of an MR that the peer's Send With Invalidate has invalidated. Only a completed Receive
+/// creates this value.
 ///
 /// # Invariants
 ///

@@ -4,10 +4,10 @@
 //!
 //! C: svc_rdma_transport.c, svc_rdma_create_listen_id(), svc_rdma_listen_handler()
 //!
-//! After either event the cm_id is dead, and a new one has to be created. The event's handler
-//! cannot do that, because it must not destroy its own cm_id, so a work item does. If the RDMA core
-//! has no device for the address yet, the work item tries again until there is one. Peers that
-//! connect in the meantime are refused and try again.
+//! After either event the cm_id is dead, and must be replaced. The event's handler must not destroy
+//! its own cm_id, so a work item replaces it. If the RDMA core has no device for the address yet,
+//! the work item tries again until there is one. Peers that connect in the meantime are refused and
+//! try again.
 
 use core::mem;
 
@@ -81,7 +81,7 @@ pub(crate) trait ListenerOps: Send + Sync + 'static {
     /// [`MAX_RETRY`]. The listener goes on trying.
     fn lost(&self, addr: &SockAddr, error: Error);
 
-    /// Reports that it listens again, after [`Self::lost`].
+    /// Reports that the listener listens again, after [`Self::lost`].
     fn restored(&self, addr: &SockAddr);
 }
 
@@ -154,8 +154,8 @@ impl<A: ListenerOps> Listening<A> {
     /// Stops listening. When this returns, no connection request is being handled.
     pub(crate) fn stop(&self) {
         let last = mem::replace(&mut *self.0.state.lock(), State::Stopped);
-        // Without the lock: this waits for the endpoint's handlers. None of them is left to queue
-        // the work item, which has to return before the module is unloaded.
+        // Without the lock: the drop waits for the endpoint's handlers. No handler is then left to
+        // queue the work item, which must return before the module is unloaded.
         drop(last);
         // SAFETY: `retry` is an initialised `delayed_work`: `new_delayed_work` has initialised it,
         // and `raw_as_work` and `raw_get` return its `work` member.
@@ -236,8 +236,8 @@ impl<A: ListenerOps> EndpointOps for Listener<A> {
 
     fn cm_event(ep: &Endpoint<Self>, event: CmEvent<'_>) {
         if matches!(event, CmEvent::AddrChange | CmEvent::DeviceRemoval) {
-            // On the long workqueue, because the work item waits for handlers. Fails only if it is
-            // queued.
+            // On the long workqueue, because the work item waits for handlers. Fails only if the
+            // item is queued.
             let _ = workqueue::system_long().enqueue(ep.context().shared.clone());
         }
     }

@@ -2,11 +2,11 @@
 
 //! Accounting of a Send Queue's entries: reserved before a post, released by the completion.
 //!
-//! The only way to post is a [`Permit`]: a permit that is dropped releases its entries, and the
-//! entries of one that was posted are released by the completion. No function waits for entries,
-//! because the peer decides when they are released: a peer that posts no Receives can stop all
-//! completions. A chain that finds too few free entries goes into a queue of its owner instead, and
-//! is posted by the completion that releases enough of them.
+//! The only way to post a chain is a [`Permit`]. Dropping a permit releases its entries; after a
+//! post, the completion releases them. No function waits for entries, because the peer controls
+//! their release: a peer that posts no Receives can stop all completions. A chain that finds too
+//! few free entries goes to its owner's queue, and the completion that releases enough entries
+//! posts it.
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_sq_wait()
 
@@ -73,8 +73,8 @@ impl Permit<'_> {
         self.entries
     }
 
-    /// Posts a chain of at most that many work requests. The handler of its completion calls
-    /// [`SendQueue::complete`].
+    /// Posts a chain with at most as many work requests as entries. The handler of its completion
+    /// calls [`SendQueue::complete`].
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl SendQueue {
         self.free.store(share as i32, Relaxed);
     }
 
-    /// Lets all entries be reserved. The caller then tries again what waits for entries.
+    /// Allows all entries to be reserved. The caller must then retry the chains that wait.
     #[cold]
     pub(crate) fn share_all(&self) {
         let depth = self.depth();
@@ -162,11 +162,11 @@ impl SendQueue {
         self.share.load(Relaxed) < self.depth()
     }
 
-    /// Reserves `entries` if they are free. A chain that is longer than the share is posted while
-    /// no others are. One that is longer than the queue is never posted, and fails at once.
+    /// Reserves `entries` if they are free. A chain longer than the share needs the whole share
+    /// free. A chain longer than the queue always fails.
     ///
-    /// For an instant, a reservation that fails hides free entries from concurrent ones, which may
-    /// then fail as well. So after each failure the caller must try again what waits for entries.
+    /// A failing reservation briefly hides free entries from concurrent ones, which may then fail
+    /// as well. So after each failure the caller must retry the chains that wait.
     ///
     /// Success and any other failure are full barriers, as is the release of entries. If a caller
     /// announces that it waits, and then fails here, the completion that releases entries sees that

@@ -4,15 +4,15 @@
 
 use crate::bindings;
 
-/// Has `wr` complete by `cqe`, which the caller keeps for as long as it is posted.
+/// Sets the `cqe` that completes `wr`. The caller keeps the `cqe` while `wr` is posted.
 #[inline]
 pub(in crate::verbs) fn set_cqe(wr: &mut bindings::ib_send_wr, cqe: *mut bindings::ib_cqe) {
     // SAFETY: The union member that the RDMA core reads. All members are plain.
     *unsafe { wr.__bindgen_anon_1.wr_cqe.as_mut() } = cqe;
 }
 
-/// Has `wr` invalidate `handle`: the peer's rkey if `wr` is a Send With Invalidate, or an own one
-/// if it is a LOCAL_INV.
+/// Sets the rkey that `wr` invalidates: the peer's if `wr` is a Send With Invalidate, or this end's
+/// if `wr` is a LOCAL_INV.
 #[inline]
 pub(in crate::verbs) fn set_invalidate(wr: &mut bindings::ib_send_wr, handle: u32) {
     // SAFETY: The union member of these opcodes. All members are plain integers.

@@ -225,7 +225,7 @@ impl<U: Send + 'static> ExposingSendCtxt<U> {
     }
 }
 
-/// Has the work requests from `first` up to `last` complete by `cqe`, but not `last`.
+/// Sets the `cqe` of the work requests from `first` up to `last`, excluding `last`.
 ///
 /// # Safety
 ///
