@@ -2,8 +2,8 @@
 
 //! SUNRPC as safe types.
 //!
-//! `xprt` is the client's wing, `svc` the server's. Neither imports the other; the files beside
-//! them serve both.
+//! `xprt` is the client's wing, and `svc` the server's. Neither imports the other. The other files
+//! serve both.
 //!
 //! | file         | what                                                     | runs in            |
 //! |--------------|----------------------------------------------------------|--------------------|
@@ -12,13 +12,13 @@
 //! | `xdr`        | `xdr_buf`: a message in head, pages and tail             |                    |
 //! | `xprt_ref`   | an `rpc_xprt`, and its locks                             | any context        |
 //! | `xprt_base`  | creates and frees an `rpc_xprt`                          | `setup`, `destroy` |
-//! | `send_lock`  | its send lock, while a task waits for the Reply          | a task             |
+//! | `send_lock`  | the send lock, while a task waits for its Reply          | a task             |
 //! | `c_ref`      | references to structures of C                            | any context        |
-//! | `addr`       | its address as text                                      |                    |
+//! | `addr`       | the address of an `rpc_xprt` as text                     |                    |
 //! | `rpc_rqst`   | an `rpc_rqst` that stays in place                        | a task, CQ workers |
 //! | `call_name`  | the name of an RPC, for log messages                     | any context        |
 //! | `locked_rqst`| an `rpc_rqst` while a lock of its transport is held       | a task, CQ workers |
-//! | `credits`    | its credits of Calls whose RPC ended before the Reply    | CQ workers, a task |
+//! | `credits`    | credits of Calls whose RPC ended before the Reply        | CQ workers, a task |
 //! | `error`      | why a Call was not sent                                  |                    |
 //! | `class`      | what all transport classes have in common                | module init        |
 //! | `module_ref` | references to the module, and the barrier in its exit    |                    |

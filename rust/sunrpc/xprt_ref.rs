@@ -105,7 +105,7 @@ impl<'a> XprtRef<'a> {
         has_timer && !waits && past as c_long >= 0
     }
 
-    /// Has SUNRPC close the connection. A client connects again for its next RPC.
+    /// Makes SUNRPC close the connection. A client connects again for its next RPC.
     pub(super) fn force_disconnect(self) {
         // SAFETY: By I1 the memory is there.
         unsafe { bindings::xprt_force_disconnect(self.raw()) };

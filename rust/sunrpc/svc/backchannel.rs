@@ -2,14 +2,14 @@
 
 //! The transport of a connection's backchannel Calls (RFC 8167).
 //!
-//! SUNRPC sends backchannel Calls on an `rpc_xprt` beside the connection's `svc_xprt`. It is
-//! created connected, when nfsd first calls its client, and never connects again. Later clients of
-//! nfsd on the same connection share it.
+//! SUNRPC sends backchannel Calls on an `rpc_xprt` beside the connection's `svc_xprt`. This
+//! backchannel transport is created connected, when nfsd first calls its client, and never connects
+//! again. Later nfsd clients on the same connection share it.
 //!
 //! The two may end in either order. The `svc_xprt` has a reference to the backchannel transport,
 //! which it puts when it is freed. The backchannel transport keeps only the memory of the
-//! `svc_xprt`, since two references would keep both for ever. To send a Call it takes a reference
-//! to the `svc_xprt` for as long as that takes, if there is one left. SUNRPC disconnects the
+//! `svc_xprt`, since mutual references would never be put. While it sends a Call, it holds a
+//! reference to the `svc_xprt`, if SUNRPC has not freed that yet. SUNRPC disconnects the
 //! backchannel transport when it closes the connection: that wakes the tasks that wait for a Reply,
 //! and later Calls find the connection closing.
 //!

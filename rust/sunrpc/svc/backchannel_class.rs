@@ -67,8 +67,8 @@ static CLASS: StaticClass<Class<1>> = StaticClass::new();
 pub(crate) struct BackchannelRegistration<L: Listener>(PhantomData<L>);
 
 impl<L: Listener> BackchannelRegistration<L> {
-    /// Registers the class, once. The registration of a class of listeners takes this one, so all
-    /// connections of this module are those of `L`.
+    /// Registers the class, once. The registration of the listeners' class takes this registration,
+    /// so all connections of this module are those of `L`.
     ///
     /// # Errors
     ///

@@ -117,7 +117,7 @@ unsafe extern "C" fn send_request<C: Connection>(rqst: *mut bindings::rpc_rqst) 
         Ok(()) => 0,
         Err(error) => {
             if error == SendError::NotConnected {
-                // SUNRPC considers the transport connected, and would try again without end.
+                // SUNRPC considers the transport connected, and would retry for ever.
                 connection.0.close();
             }
             error.to_errno()
@@ -193,10 +193,10 @@ unsafe extern "C" fn connect(raw: *mut bindings::rpc_xprt, _task: *mut bindings:
 pub(super) unsafe extern "C" fn destroy(raw: *mut bindings::rpc_xprt) {
     // SAFETY: By this function's contract the private part was not taken before.
     let private = unsafe { Private::from_raw(raw) };
-    // The `svc_xprt` has been freed, as a rule, with its reference to this transport. It has not if
-    // SUNRPC failed after `setup`. Then no thread may find this transport any more. Threads of this
-    // module that have found it are in an RCU read-side section. SUNRPC reads the pointer without
-    // protection when it closes the `svc_xprt`, and must prevent that both happen at a time.
+    // Usually the `svc_xprt` has been freed, and has put its reference to this transport. If SUNRPC
+    // failed after `setup`, the pointer is still there: clear it, and wait for the threads of this
+    // module that have read it in an RCU read-side section. SUNRPC reads the pointer without
+    // protection when it closes the `svc_xprt`, and must not destroy this transport meanwhile.
     if private.link().cmpxchg(raw, ptr::null_mut(), Full).is_ok() {
         // SAFETY: `destroy` may sleep.
         unsafe { bindings::rpcrdma_synchronize_rcu() };

@@ -49,7 +49,7 @@ pub(crate) struct Grant {
 
 impl<C: Types> Receiving<'_, C> {
     /// Completes the backchannel Call `xid`, and sets the window, unless a later message has.
-    /// `false` if there is no such Call. A Call whose RPC has ended still exists until then.
+    /// `false` if there is no such Call. A Call whose RPC has ended exists until it is completed.
     pub(crate) fn complete_backchannel(
         &self,
         xid: u32,
@@ -98,7 +98,7 @@ fn complete(private: &Private, rqst: QueuedRqst<'_>, grant: Grant, answer: Backc
     unsafe { rqst.unpin() };
 }
 
-/// Sets the window. Two threads may have an answer each, and the later message counts.
+/// Sets the window. If two threads each have an answer, the later message counts.
 fn set_window(private: &Private, locked: &LockedXprt<'_>, grant: Grant) {
     // `transport_lock` is held.
     if grant.message > private.granted_by.load(Relaxed) {
@@ -135,8 +135,8 @@ fn wake(rqst: QueuedRqst<'_>, answer: BackchannelAnswer<'_>) {
             reply.len() as c_int
         }
         // If `rpciod` is still returning from the transmission, the task overwrites the status and
-        // sends the Call again. The client refuses it again, which is early as rarely. nfsd's tasks
-        // are soft, so they do not try for ever.
+        // sends the Call again. The client refuses the Call again, and that refusal is rarely as
+        // early. nfsd's tasks are soft, so they do not retry for ever.
         _ => {
             rqst.set_status(EIO.to_errno());
             0

@@ -94,7 +94,7 @@ unsafe impl AlwaysRefCounted for XprtMemory {
 }
 
 /// A counted reference to the memory of a server's transport. Its methods may be called at any
-/// time, but for [`Self::enqueue`]. They have no effect once SUNRPC has freed the transport.
+/// time, except [`Self::enqueue`]. They have no effect once SUNRPC has freed the transport.
 #[derive(Clone)]
 pub(crate) struct XprtHandle(ARef<XprtMemory>);
 
@@ -121,15 +121,15 @@ impl XprtHandle {
         self.xprt().raw()
     }
 
-    /// Tells that there is something to receive. The caller must call [`Self::enqueue`] next.
+    /// Announces something to receive. The caller must call [`Self::enqueue`] next.
     #[inline]
     pub(crate) fn set_data(&self) {
-        // A full barrier follows, for SUNRPC asks next whether there is space to send. A thread
-        // that has returned space reads the flags after that, with a barrier that pairs with this.
+        // A full barrier follows: SUNRPC next checks whether there is space to send. A thread that
+        // has returned space then reads the flags, after a barrier that pairs with this.
         self.xprt().flags().set_mb::<{ bindings::XPT_DATA }>();
     }
 
-    /// Tells that there is a connection to accept. The caller must call [`Self::enqueue`] next.
+    /// Announces a connection to accept. The caller must call [`Self::enqueue`] next.
     #[inline]
     pub(crate) fn set_connection(&self) {
         self.xprt().flags().set::<{ bindings::XPT_CONN }>();
@@ -143,8 +143,8 @@ impl XprtHandle {
 
     /// Wakes an nfsd thread for the transport, if there is something to do.
     ///
-    /// Does nothing for a closing transport, which the closing thread has enqueued. SUNRPC puts its
-    /// network namespace before it frees the private part, and its trace events would read that.
+    /// Does nothing for a closing transport, which the closing thread has enqueued. SUNRPC puts the
+    /// network namespace, which its trace events read, before it frees the private part.
     ///
     /// The caller is a handler, which the drop of the private part waits for, or has a reference to
     /// the transport: SUNRPC calls `xpo_has_wspace`, which reads the private part.
@@ -159,7 +159,7 @@ impl XprtHandle {
         }
     }
 
-    /// Has an nfsd thread close the transport, unless one does already.
+    /// Makes an nfsd thread close the transport, unless a thread already does.
     pub(crate) fn deferred_close(&self) {
         if !self.is_closing() {
             // SAFETY: As in `enqueue`.
@@ -185,7 +185,7 @@ impl XprtHandle {
         self.xprt().flags().test(1 << bindings::XPT_PEER_VALID)
     }
 
-    /// The requests that nfsd executes for the connection.
+    /// The number of requests that nfsd executes for the connection.
     pub(crate) fn requests(&self) -> i32 {
         read_once!(self.xprt(), xpt_nr_rqsts.counter)
     }

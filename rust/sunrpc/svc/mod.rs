@@ -4,11 +4,11 @@
 //!
 //! | file                | what                                                   | runs in             |
 //! |---------------------|--------------------------------------------------------|---------------------|
-//! | `types`             | the types that a connection brings along               |                     |
+//! | `types`             | the types that a connection defines                    |                     |
 //! | `transport`         | what listeners and connections do for SUNRPC           | see `ops`           |
 //! | `xprt_ref`          | an `svc_xprt`, and its flags                           | any context         |
 //! | `svc_xprt`          | `svc_xprt` with its private part                       |                     |
-//! | `handle`            | counted references to its memory                       | any context         |
+//! | `handle`            | counted references to the memory of an `svc_xprt`      | any context         |
 //! | `class`             | the registration of the class                          | module init         |
 //! | `ops`               | the tables of operations, and their contexts           |                     |
 //! | `accepting`         | creates the transport of a connection that arrived     | an nfsd thread      |
@@ -19,7 +19,7 @@
 //! | `spare_pages`       | pages displaced from one request, for the next         | an nfsd thread      |
 //! | `state_file`        | the file that shows the state of a connection          | a task that reads   |
 //! | `show`              | shows a connection in that file                        | a task that reads   |
-//! | `timer`             | has a thread look at a transport after some time       | any context         |
+//! | `timer`             | wakes a thread for a transport after some time         | any context         |
 //! | `backchannel`       | the transport of a connection's backchannel Calls      |                     |
 //! | `backchannel_class` | its class, and its creation                            | workqueue of nfsd   |
 //! | `backchannel_ops`   | its operations                                         | `rpciod`            |

@@ -290,7 +290,7 @@ unsafe extern "C" fn detach<C: Connection>(xprt: *mut bindings::svc_xprt) {
 unsafe extern "C" fn free_connection<C: Connection>(xprt: *mut bindings::svc_xprt) {
     // SAFETY: By this function's contract. The reference to the connection ends before the call.
     unsafe {
-        // There is none if accepting has failed.
+        // There is no private part if the accept has failed.
         if let Some(connection) = svc_xprt::installed::<C>(xprt) {
             connection.state_file().remove();
         }

@@ -177,8 +177,8 @@ impl<'a> Reply<'a> {
         let counted = next_page(&rqst, slots).min(slots.len());
         let pages = locate_pages(&rqst, slots)?;
         let end = pages.start.saturating_add(pages.len).div_ceil(PAGE) as usize;
-        // What nfsd reads with direct I/O for NFSv4 begins at any offset of its first page, and may
-        // end in one page more than nfsd counts. The request has that page, too.
+        // Data that nfsd reads with direct I/O for NFSv4 begins at any offset of its first page,
+        // and may take one page more than nfsd counts. The request has that page, too.
         let count = if end <= slots.len() {
             counted.max(end)
         } else {
@@ -247,7 +247,7 @@ impl Located<'_> {
     #[inline]
     pub(crate) fn read(&self, offset: u32, len: u32, target: &mut [u8]) -> bool {
         let [head, ..] = self.body.parts;
-        // The bytes that are not in a Write chunk are in the head as a rule.
+        // The bytes that are not in a Write chunk are usually in the head.
         if offset.checked_add(len).is_some_and(|end| end <= head.len) {
             read_slots(self.slots(), head.part(offset, len), target)
         } else {
@@ -274,13 +274,13 @@ impl Located<'_> {
     }
 
     /// As [`Self::move_into`], but the request keeps its first page for another Reply, and the
-    /// other slots are filled with displaced pages, and from `spare`, as far as possible. Returns
-    /// also whether a page was displaced.
+    /// other slots are filled with displaced pages, and from `spare`, as far as possible. Also
+    /// returns whether a page was displaced.
     ///
     /// Pages from the second one on may be those of a file, which nfsd stores in the slots. The
-    /// first one is always the request's own. Of the pages that were
-    /// [noted](super::Receiving::note_reply_pages), those that a file's page has displaced are used
-    /// again, and the rest of them goes to `spare`: no part of a Reply was written to them.
+    /// first one is always the request's own. [Noted](super::Receiving::note_reply_pages) pages
+    /// that a file's page has displaced fill the slots again, and the rest of the displaced pages
+    /// goes to `spare`: no Reply was written to them.
     ///
     /// # Errors
     ///
@@ -294,7 +294,7 @@ impl Located<'_> {
     ) -> Result<(Body, bool)> {
         if self.rqst.was_deferred() || self.rqst.has_moved_reply() {
             // A deferred Call is received a second time. The pages were noted the first time,
-            // perhaps in another request. Nor are they of use if the Call took some of them.
+            // perhaps in another request. They are also useless if the Call took some of them.
             noted.release();
         }
         let body = self.body;
@@ -317,8 +317,8 @@ impl Located<'_> {
             self.rqst.release_reply(self.count);
             return Err(EINVAL);
         }
-        // The next Reply may be that of another client. Bytes that were encoded behind this Reply
-        // and taken back are not known here. They stay, as they do in SUNRPC's other pages.
+        // The next Reply may be that of another client. This code does not know which bytes were
+        // encoded behind this Reply and taken back. They stay, as in SUNRPC's other pages.
         // SAFETY: The first page is the request's own, since SUNRPC encodes at its address. What
         // is sent of it has been copied, so the device does not read it.
         unsafe {
@@ -331,7 +331,7 @@ impl Located<'_> {
         let count = rest.len();
         slots.swap(0, count);
         let empty = slots.get_mut(..count).unwrap_or_default();
-        // As a rule as many pages were displaced as were sent.
+        // Usually as many pages were displaced as were sent.
         let left = displaced.fill_from_end(empty);
         let left = spare.fill(empty.get_mut(..left).unwrap_or_default());
         spare.store(displaced);

@@ -107,8 +107,8 @@ impl<'a, C: Types> Arriving<'a, C> {
         }
     }
 
-    /// Tells that there is nothing more to receive. The caller must hold the lock that guards what
-    /// [`XprtHandle::set_data`] tells about.
+    /// Notes that nothing is left to receive. The caller must hold the lock that guards the work
+    /// that [`XprtHandle::set_data`] announces.
     ///
     /// [`XprtHandle::set_data`]: super::XprtHandle::set_data
     #[inline]
@@ -146,7 +146,7 @@ impl<C: Types> Receiving<'_, C> {
     /// Drops a Call that cannot be delivered, and has SUNRPC close the connection. The credit
     /// of the Call is lost; the client sends the Call again on another connection.
     ///
-    /// No caller passes ranges or pages that make this happen.
+    /// No caller passes ranges or pages that cause this.
     #[cold]
     fn close(self, call: C::Call) -> Received {
         drop(call);
@@ -335,7 +335,7 @@ impl<C: Types> Receiving<'_, C> {
         }
         let flags = self.rqst.flags();
         flags.set::<{ bindings::RQ_SECURE }>();
-        // The last Call of this thread, perhaps one over TCP, has left its own value.
+        // The previous Call of this thread, perhaps over TCP, has left its own value.
         let is_local = self.rqst.xprt().peer_is_local();
         if is_local != flags.test(1 << bindings::RQ_LOCAL) {
             if is_local {

@@ -8,8 +8,8 @@
 //! clears them: for 1 MiB that costs more than everything else that this module does.
 //!
 //! Recycled pages are not cleared. Pages of a Call are used for Calls only. The displaced pages of
-//! a Reply were never written, but for data that nfsd took back. So no more is exposed than when an
-//! `svc_rqst` reuses its own pages.
+//! a Reply were never written, except with data that nfsd took back. So the reuse exposes no more
+//! than an `svc_rqst` that reuses its own pages.
 
 use kernel::{
     new_spinlock,
@@ -29,8 +29,8 @@ const MAX_PAGES: usize = (4 << 20) / PAGE_SIZE;
 
 /// Pages that belong to no request.
 ///
-/// No thread waits for the lock, but for [`Self::release`]: a thread that finds it taken continues
-/// without spare pages.
+/// No thread waits for the lock, except in [`Self::release`]: a thread that finds the lock taken
+/// continues without spare pages.
 #[pin_data]
 pub(crate) struct SparePages {
     #[pin]

@@ -187,7 +187,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
 
     /// Sets the address of the peer, with port 0.
     ///
-    /// The port changes with each connection, and the peer has no influence on it. Without it the
+    /// The port changes with each connection, and the peer cannot choose it. Without the port, the
     /// duplicate reply cache recognises a peer that has reconnected.
     pub(crate) fn set_remote(&mut self, addr: &SockAddr) {
         let names = self.names();
@@ -207,8 +207,8 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         };
     }
 
-    /// Tells that the peer is this host (`XPT_LOCAL`): nfsd must not throttle its writes as those
-    /// of a remote client, because the client's dirty pages become clean only by them.
+    /// Marks the peer as this host (`XPT_LOCAL`): nfsd must not throttle its writes like a remote
+    /// client's, because only these writes clean the client's dirty pages.
     pub(crate) fn set_peer_is_local(&mut self) {
         self.xprt().flags().set::<{ bindings::XPT_LOCAL }>();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A timer that has an nfsd thread look at a transport, although nothing was received.
+//! A timer that wakes an nfsd thread for a transport on which nothing was received.
 
 use kernel::{
     new_spinlock,
@@ -90,8 +90,8 @@ impl XprtTimer {
         unsafe { self.work.modify(delay as c_ulong) };
     }
 
-    /// Whether the timer has fired since the last call. A thread that looks at the transport calls
-    /// this when it finds nothing else to do.
+    /// Whether the timer has fired since the last call. A thread that receives on the transport
+    /// calls this after it may have cleared `XPT_DATA`.
     #[inline]
     pub(crate) fn take_fired(&self) -> bool {
         self.fired.load(Relaxed) && self.fired.xchg(false, Full)

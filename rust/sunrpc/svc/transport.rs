@@ -39,7 +39,7 @@ use super::{
 
 /// A listener. [`ops`](super::ops) says in which context each method runs.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// What it accepts.
+    /// The type of the connections that it accepts.
     type Connection: Connection;
 
     /// The name of the class, which an administrator writes to `portlist`.
@@ -71,9 +71,9 @@ pub(crate) type CallMut<'a, C> = <<C as Types>::Call as ForeignOwnable>::Borrowe
 /// A connection, which receives Calls and sends Replies.
 ///
 /// Its handlers have no reference to the transport. SUNRPC calls [`Self::has_wspace`] in a handler
-/// that [enqueues](super::XprtHandle::enqueue) the transport, and meanwhile the last reference may
-/// be put, so that the connection is dropped. The drop must wait for the handlers before it changes
-/// anything that [`Self::has_wspace`] reads.
+/// that [enqueues](super::XprtHandle::enqueue) the transport. Meanwhile another thread may put the
+/// last reference, which drops the connection. The drop must wait for the handlers before it
+/// changes anything that [`Self::has_wspace`] reads.
 pub(crate) trait Connection: Types {
     /// Receives one Call, after [`XprtHandle::set_data`](super::XprtHandle::set_data). SUNRPC
     /// serialises the calls, until [`Arriving::clear_busy`].

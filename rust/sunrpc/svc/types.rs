@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The types that a server's connection brings along.
+//! The types that a server's connection defines.
 
 use crate::lib::foreign_buf::ForeignBuf;
 

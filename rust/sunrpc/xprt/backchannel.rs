@@ -108,7 +108,7 @@ impl<T: Types> BackchannelPool<T> {
         let _ = self.slots.lock().free.push_within_capacity(slot);
     }
 
-    /// Puts the last reference to the transport from a workqueue, when it is started.
+    /// The work item that puts the last reference to the transport, when started.
     pub(super) fn deferred_put(&self) -> Arc<DeferredPut<T>> {
         self.deferred_put.clone()
     }
@@ -140,14 +140,14 @@ impl<T: Types> BackchannelPool<T> {
             return Err(message);
         };
         let call = message.kvec_of(call);
-        // `xprt_enqueue_bc_request()` takes a reference for the request without a test that there
-        // is one left. This reference makes sure of that. `free_backchannel` puts both.
+        // `xprt_enqueue_bc_request()` takes a reference for the request, and does not check for a
+        // count of zero. This reference keeps the count above zero. `free_backchannel` puts both.
         if !xprt.xprt().get() {
             self.put(slot);
             return Err(message);
         }
         slot.store_message(message);
-        // `free_backchannel` makes a box of it again.
+        // `free_backchannel` turns the slot back into a box.
         let slot: &Slot<T> = KBox::leak(slot);
         let (rqst, raw) = (slot.rqst(), xprt.xprt().raw());
         // SAFETY: The slot was free, so this function owns it until it is enqueued. `call` is
@@ -159,8 +159,8 @@ impl<T: Types> BackchannelPool<T> {
             // Makes SUNRPC free the request with `bc_free_rqst`.
             (*rqst).rq_bc_pa_state = 1 << bindings::RPC_BC_PA_IN_USE;
             // The credits of the two directions are independent (RFC 8167 Section 4.1). SUNRPC
-            // sends a request that has a credit ahead of those that wait for one.
-            // `release_request` clears it.
+            // sends a request that has a credit ahead of those that wait for one. `release_request`
+            // clears `rq_cong`.
             (*rqst).rq_cong = 1;
             let rcv = &raw mut (*rqst).rq_rcv_buf;
             (*rcv).head[0] = call;

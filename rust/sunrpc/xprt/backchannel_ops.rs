@@ -45,8 +45,8 @@ pub(super) unsafe extern "C" fn setup<T: Transport>(
     if let Err(error) = state.backchannel.provide(slots as usize) {
         return error.to_errno();
     }
-    // The server may have Calls at any time (RFC 8167 Section 5.4). Of the RPCs that renew a lease,
-    // each connection of a mount gets one in turn, which may be too rare to keep this one.
+    // The server may have Calls at any time (RFC 8167 Section 5.4). The RPCs that renew a lease
+    // rotate among the connections of a mount, which may be too rare to keep this connection.
     state.xprt().lock().set_idle_timeout(0);
     0
 }
@@ -75,7 +75,7 @@ pub(super) unsafe extern "C" fn num_slots<T: Transport>(raw: *mut bindings::rpc_
         .backchannel_slots()
 }
 
-/// `bc_free_rqst`: releases a Call whose Reply was sent, or that is dropped.
+/// `bc_free_rqst`: releases a Call that was answered or is dropped.
 ///
 /// # Safety
 ///

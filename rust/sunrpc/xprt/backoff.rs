@@ -3,12 +3,12 @@
 //! The delay between attempts to connect, if the last one brought no message from the peer.
 //!
 //! If a peer accepts connections but sends no message on them, or if an attempt fails at this end,
-//! the delay starts with five seconds and doubles. An attempt that shows that the peer is away
-//! costs neither end much, and the peer may be back at any time. The delay is then a fixed part of
-//! the time that the peer has been away, so a client continues soon after a short outage, and
-//! clients do not flood a server that is away for long. In addition SUNRPC has each task wait
-//! three seconds after such an error, which is the only delay of the C module. If the peer's
-//! hardware address changes during the attempt, the peer is as if it had just gone away.
+//! the delay starts with five seconds and doubles. An attempt that finds the peer unreachable costs
+//! neither end much, and the peer may return at any time. The delay is then a fixed fraction of the
+//! time that the peer has been away: a client resumes soon after a short outage, and clients do not
+//! flood a server that is away for long. In addition, SUNRPC makes each task wait three seconds
+//! after such an error, which is the C module's only delay. If the peer's hardware address changes
+//! during the attempt, the time away starts anew.
 //!
 //! No thread holds the send lock during the delay, so an administrator can set another address and
 //! an unmount can destroy the transport. Tasks wait in SUNRPC's `pending` queue, and are woken with
@@ -45,7 +45,7 @@ pub(super) const FIRST_BACKOFF_MS: u32 = 5_000;
 /// the next attempt.
 const AWAY_MS: u32 = 1_000;
 
-/// The delay is this part of the time that the peer has been away: it reaches SUNRPC's three
+/// The delay is the time that the peer has been away, divided by this: it reaches SUNRPC's three
 /// seconds after a minute and a half.
 const AWAY_DIVISOR: c_ulong = 32;
 
@@ -55,7 +55,7 @@ struct LastAttempt {
     peer: Option<SockAddr>,
     /// When the attempt ended, in jiffies.
     ended: c_ulong,
-    /// When the first attempt ended that a message from the peer has not followed, in jiffies.
+    /// When the first attempt after the peer's last message ended, in jiffies.
     away_since: c_ulong,
 }
 
@@ -117,8 +117,8 @@ impl<T: Types> ReconnectBackoff<T> {
         }
     }
 
-    /// The rest of the delay, in jiffies. It is 0 for an address that was not tried last, which
-    /// the caller is about to try.
+    /// The rest of the delay, in jiffies; 0 if the caller is about to try another address than the
+    /// last.
     ///
     /// # Safety
     ///

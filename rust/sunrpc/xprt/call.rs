@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A Call, as the function that sends it sees it.
+//! A Call, as seen by the code that sends it.
 
 use core::marker::PhantomData;
 
@@ -145,11 +145,11 @@ impl<'a, T: Types> Call<'a, T> {
         self.own(self.room().pages())
     }
 
-    /// The same, followed by the first `roundup` bytes of the tail.
+    /// The pages of the buffer for the Reply, and then the first `roundup` bytes of its tail.
     #[cold]
     pub(crate) fn room_pages_and_roundup(&self, roundup: u32) -> impl BVecs<'a> + '_ {
         let room = self.room();
-        // They are in one word, so in one page.
+        // The roundup is in one word, so in one page.
         let tail = room.tail().take(1).map(move |bvec| bvec.split(roundup).0);
         self.own(Iterator::chain(room.pages(), tail))
     }
@@ -172,7 +172,7 @@ impl<'a, T: Types> Call<'a, T> {
         }
     }
 
-    /// Lets a Reply match the Call as soon as it is posted. `inflight` is noted until then.
+    /// Prepares the post. From the post on, a Reply matches the Call, and finds `inflight`.
     #[inline]
     pub(crate) fn commit(self, inflight: T::Inflight) -> Committing<'a, T> {
         Committing {

@@ -121,7 +121,7 @@ impl<T: Types> Pinned<T> {
         Self::unpin_after(ManuallyDrop::new(self), last);
     }
 
-    /// As [`Self::unpin`], for a value that is not dropped otherwise.
+    /// As [`Self::unpin`], for a value whose drop is suppressed.
     #[inline]
     fn unpin_after(this: ManuallyDrop<Self>, last: impl FnOnce(QueuedRqst<'_>)) {
         let rqst = this.rqst();
@@ -167,8 +167,8 @@ impl<T: Types> Deref for Claimed<T> {
 }
 
 /// An answered RPC whose memory is being fenced. Only a [`Fenced`] one can be completed. Dropping
-/// one whose memory the peer cannot reach leaves it without an answer, and SUNRPC sends the Call
-/// again on the next connection.
+/// an RPC whose memory the peer cannot reach leaves it unanswered, and SUNRPC sends the Call again
+/// on the next connection.
 ///
 /// # Invariants
 ///
@@ -191,7 +191,7 @@ impl<T: Types> Deref for Fencing<T> {
 
 impl<T: Types> XprtHandle<T> {
     /// Finds the outstanding RPC with this XID and claims it. The caller is a worker of the
-    /// connection, and passes the claim only to others that the end of the connection waits for.
+    /// connection, and passes the claim only to code that the end of the connection waits for.
     #[inline]
     pub(crate) fn claim(&self, xid: u32) -> Option<Claimed<T>> {
         let locked = self.xprt().lock_queue();
@@ -211,7 +211,7 @@ impl<T: Types> XprtHandle<T> {
 }
 
 impl<T: Types> Claimed<T> {
-    /// What the transport has noted of the Call.
+    /// What the transport has noted about the Call.
     #[inline]
     pub(crate) fn inflight(&self) -> T::Inflight {
         self.claim.inflight().inflight
@@ -229,7 +229,7 @@ impl<T: Types> Claimed<T> {
         Locked::new(&mut self.claim.inflight_mut().exposed)
     }
 
-    /// Takes the RPC out, for its memory to be fenced.
+    /// Takes the RPC out of its slot, to fence its memory.
     #[inline]
     pub(crate) fn withdraw(self) -> Reachable<Fencing<T>, T::Exposed> {
         let Self { claim, pinned } = self;
@@ -365,8 +365,8 @@ impl<T: Types> Fencing<T> {
             claimed_empty.answered();
             // SAFETY: A request that comes from `alloc_slot` has a client's transport.
             unsafe { Header::last_answer(rqst.xprt()) }.note(rqst.number());
-            // The consumer reads `length` bytes, so they must not exceed the buffer. It rejects a
-            // length that is no multiple of 4 (placement.rs says who sends such).
+            // The consumer reads `length` bytes, so they must not exceed the buffer. It rejects
+            // lengths that are no multiple of 4 (placement.rs names the peers that send them).
             let room = read_once!(rqst.fields(), rq_private_buf.buflen);
             let length = length.saturating_add(3).min(room);
             // CAST: Shorter than 2 GiB.

@@ -51,12 +51,12 @@ pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt
     unsafe { SendLock::<T>::assume(XprtState::from_raw(raw)) }.close();
 }
 
-/// `timer`: a Reply is overdue. RDMA connections have no keep-alive, so only a new connection shows
-/// whether the peer is there, unless the [turn](super::last_answer) of the Call may still come.
-/// Without retransmission on the same connection, the task then waits for another timeout.
+/// `timer`: handles an overdue Reply. RDMA connections have no keep-alive, so only a new connection
+/// shows whether the peer is alive. If the [turn](super::last_answer) of the Call may still come,
+/// the task waits for another timeout instead, without retransmission.
 ///
-/// A task that was overdue together with others may get here after the first of them has had SUNRPC
-/// connect again. Its Call was not sent on that connection.
+/// Of several overdue tasks, the first makes SUNRPC connect again. The others may get here after
+/// that. Their Calls were not sent on the new connection.
 ///
 /// # Safety
 ///
@@ -88,8 +88,8 @@ pub(super) unsafe extern "C" fn set_port(raw: *mut bindings::rpc_xprt, port: c_u
     unsafe { XprtBase::set_port(raw, port) };
 }
 
-/// `connect`: has the connect worker connect, at once or after the reconnect delay. `task` already
-/// sleeps in `pending`.
+/// `connect`: queues the connect worker, or wakes the tasks in `pending` after the reconnect delay.
+/// `task` already sleeps there.
 ///
 /// # Safety
 ///
@@ -143,7 +143,7 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     let xprt = state.xprt();
     let _scope = ReclaimScope::new(xprt);
     state.backoff.stop();
-    // SUNRPC closes a lost connection before it connects, so there is none as a rule.
+    // SUNRPC closes a lost connection before it connects, so there is usually none.
     lock.disconnect();
     let connected = state.transport.connect();
     xprt.clear_connecting();

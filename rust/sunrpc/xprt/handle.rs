@@ -91,7 +91,7 @@ impl Header {
         unsafe { &(*xprt.raw().cast::<Self>()).last_answer }
     }
 
-    /// Why this end has SUNRPC close the connection. The end of the connection takes it.
+    /// Why this end makes SUNRPC close the connection. The end of the connection takes the reason.
     ///
     /// # Safety
     ///
@@ -169,7 +169,7 @@ impl<T: Types> XprtHandle<T> {
         unsafe { Net::from_raw(net) }
     }
 
-    /// The address to connect to. It is a whole one if the caller holds the send lock.
+    /// The address to connect to. The read may tear unless the caller holds the send lock.
     pub(crate) fn peer(&self) -> Option<SockAddr> {
         self.xprt().peer()
     }
@@ -187,22 +187,22 @@ impl<T: Types> XprtHandle<T> {
     /// Whether there is still a reference to the transport. Once the last one is put, SUNRPC waits
     /// for the send lock to destroy the transport.
     pub(crate) fn is_referenced(&self) -> bool {
-        // The count never changes again after it is zero.
+        // Once zero, the count never changes again.
         read_once!(self.xprt(), kref.refcount.refs.counter) != 0
     }
 
-    /// Has SUNRPC close the connection. It connects again for the next RPC.
+    /// Makes SUNRPC close the connection. SUNRPC connects again for the next RPC.
     pub(crate) fn force_disconnect(&self) {
         self.xprt().force_disconnect();
     }
 
-    /// Has SUNRPC close the connection, for this reason.
+    /// Makes SUNRPC close the connection, for this reason.
     pub(crate) fn disconnect_for(&self, reason: CloseReason) {
         self.0.closed.note(reason);
         self.force_disconnect();
     }
 
-    /// Has the task that holds the send lock, which must be the caller's, wait for
+    /// Makes the task that holds the send lock, which must be the caller's, wait for
     /// [`Self::write_space`].
     ///
     /// The caller must look for space again afterwards, and call `write_space` if it finds some:

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tells a Call that waits for its turn from a Call without an answer.
+//! Distinguishes a Call that waits for its turn from a Call that gets no answer.
 //!
 //! A peer may take longer than a Call's timeout to answer all Calls that are outstanding: 40 READs
 //! of 1 MiB need three minutes on a link of 2 Mbit/s. As long as the peer answers older Calls, the
-//! turn of a Call has not come. The end of the connection would have all of them sent again, and
-//! the new connection would be no faster.
+//! turn of a Call has not come. Ending the connection would retransmit all Calls, and the new
+//! connection would be no faster.
 //!
 //! The peer may answer the Calls that are outstanding in any order. A Call is passed over only if
-//! the last answer was to a Call that is younger by more than their number. The wait of each Call
-//! is bounded: some Call must be answered in each timeout, and each answer brings its turn nearer.
+//! the last answered Call is younger by more than the number of outstanding Calls. The wait of each
+//! Call is bounded: each timeout must bring an answer, and each answer brings its turn nearer.
 //!
 //! The C module has no counterpart: each Call that is overdue ends the connection.
 
@@ -42,8 +42,8 @@ impl LastAnswer {
             .store(u64::from(now) << 32 | u64::from(number), Relaxed);
     }
 
-    /// Whether the turn of a Call may still come, one of `outstanding` Calls: the peer has answered
-    /// a Call within `timeout` jiffies, and has not passed over this one.
+    /// Whether the turn of a Call, one of `outstanding` Calls, may still come: the peer has
+    /// answered a Call within `timeout` jiffies, and has not passed over this one.
     pub(super) fn may_come(&self, number: u32, outstanding: usize, timeout: c_ulong) -> bool {
         let last = self.0.load(Relaxed);
         if last == 0 {

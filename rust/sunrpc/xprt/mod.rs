@@ -4,17 +4,17 @@
 //!
 //! | file              | what                                               | runs in                 |
 //! |-------------------|----------------------------------------------------|-------------------------|
-//! | `types`           | the types that a transport brings along            |                         |
+//! | `types`           | the types that a transport defines                 |                         |
 //! | `transport`       | what a transport does for SUNRPC                   | see `ops`               |
 //! | `rpc_xprt`        | `rpc_xprt` with its private part; the send lock    |                         |
-//! | `handle`          | counted references to its memory                   | any context             |
+//! | `handle`          | counted references to the memory of an `rpc_xprt`  | any context             |
 //! | `class`           | the class, and the creation of a transport         | `mount`, module init    |
 //! | `ops`             | the table of operations, and their contexts        |                         |
 //! | `request_ops`     | operations on a request                            | an RPC's task           |
 //! | `connection_ops`  | operations on a connection                         | with the send lock      |
 //! | `backchannel_ops` | operations for backchannel Calls                   | a task, callback thread |
 //! | `connect_error`   | why a connection was not established               | the connect worker      |
-//! | `status`          | the state of a transport, for that file            |                         |
+//! | `status`          | the state of a transport, for its file             |                         |
 //! | `state_file`      | the file that shows the state of a transport       | a task that reads it    |
 //! | `backoff`         | the delay between attempts to connect              | with the send lock      |
 //! | `slot`, `buffer`  | the slot of an RPC, and its memory                 | an RPC's task           |

@@ -95,7 +95,7 @@ unsafe extern "C" fn print_stats<T: Transport>(
 ) {
     // SAFETY: By this function's contract.
     let (state, seq) = unsafe { (XprtState::<T>::from_raw(raw), SeqFile::from_raw(seq)) };
-    // Other threads change these words meanwhile, each of which may be old or new.
+    // Other threads change these words meanwhile. Each value may be old or new.
     let xprt = state.xprt();
     let last_used = read_once!(xprt, last_used);
     let second = msecs_to_jiffies(1_000).max(1);

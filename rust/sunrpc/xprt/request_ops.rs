@@ -70,8 +70,8 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
         (*task).tk_status = EAGAIN.to_errno();
         xprt_add_backlog_noncongested(raw, task);
     }
-    // A slot that was freed before the task was in the backlog woke no task. The task must be in
-    // the backlog before this looks for a slot. Pairs with the put in `give_slot`.
+    // A slot that was freed before the task joined the backlog woke no task. The task must join the
+    // backlog before this search for a slot. Pairs with the put in `give_slot`.
     smp_mb();
     if let Some(slot) = state.free.get() {
         give_slot(state, slot);
@@ -82,14 +82,14 @@ pub(super) unsafe extern "C" fn alloc_slot<T: Transport>(
 fn give_slot<T: Transport>(state: &XprtState<T>, slot: FreeSlot<T>) {
     let xprt = state.xprt();
     let mut next = Some(slot);
-    // If there is none, the thread that took it looks at the backlog too, if it does not use the
-    // slot.
+    // If the pool is empty, another thread has the slot, and checks the backlog too unless it uses
+    // the slot.
     while let Some(slot) = next {
         let Some(slot) = slot.wake_waiter(xprt) else {
             return;
         };
-        // A task that has joined the backlog since, and found no slot, is seen below. `put` is a
-        // full barrier. Pairs with the one in `alloc_slot`.
+        // The check below sees a task that has joined the backlog since and found no slot. `put` is
+        // a full barrier. Pairs with the one in `alloc_slot`.
         state.free.put(slot);
         // SUNRPC writes the word under the queue's lock.
         if read_once!(xprt, backlog.qlen) == 0 {
@@ -155,7 +155,7 @@ pub(super) unsafe extern "C" fn buf_free<T: Transport>(task: *mut bindings::rpc_
     slot.reset();
 }
 
-/// Fences what a Call exposes that was sent and whose task no longer waits for the Reply.
+/// Fences the memory that a sent Call exposes. Its task no longer waits for the Reply.
 #[cold]
 fn abandon<T: Transport>(state: &XprtState<T>, slot: &Slot<T>, rqst: RqstRef<'_>) {
     state.with_link(|connection| {
@@ -210,8 +210,8 @@ fn is_backchannel(rqst: RqstRef<'_>) -> bool {
     read_once!(rqst.fields(), rq_buffer).is_null()
 }
 
-/// `prepare_request`: SUNRPC is about to wait for a Reply. It has no more use for an earlier one,
-/// which may belong to another connection.
+/// `prepare_request`: SUNRPC is about to wait for a Reply. Releases an earlier Reply, which may
+/// belong to another connection.
 ///
 /// # Safety
 ///
@@ -277,7 +277,7 @@ fn transmit<T: Transport>(
         let reply = unsafe { BackchannelReply::new(slot, rqst) };
         return match state.transport.send_backchannel(connection, sender, &reply) {
             // A responder that cannot send a Reply closes the connection (RFC 8166 Section 4.5.4).
-            // SUNRPC would take any other error for that of the task that holds the send lock.
+            // SUNRPC would attribute any other error to the task that holds the send lock.
             Err(SendError::TooBig | SendError::Io) => Err(SendError::NotConnected),
             sent => sent,
         };
@@ -308,11 +308,11 @@ fn transmit<T: Transport>(
 
 /// Returns what `send_request` reports for a Call that was not sent.
 ///
-/// The holder of the send lock transmits the requests of all tasks, and SUNRPC takes an error for
-/// that of the holder's task. An error that concerns this Call alone would end the RPC of another
-/// task, and leave this Call at the head of the queue for the next. So the Call passes for sent,
-/// and its own task finds the refusal when it waits for the Reply. A task that expects no Reply
-/// would not find it.
+/// The holder of the send lock transmits the requests of all tasks, and SUNRPC attributes an error
+/// to the holder's task. An error that concerns this Call alone would end the RPC of another task,
+/// and leave this Call at the head of the queue for the next. So this Call is reported as sent, and
+/// its own task finds the refusal when it waits for the Reply. A task that expects no Reply would
+/// not find the refusal.
 #[cold]
 fn not_sent<T: Transport>(
     slot: &Slot<T>,

@@ -337,8 +337,8 @@ impl<'a, T: Transport> SendLock<'a, T> {
         unsafe { (&*self.state.connection.get(), &mut *self.state.sender.get()) }
     }
 
-    /// Replaces the connection. The drop of the old one is under the mutex: a thread that finds no
-    /// connection may rely on it that nothing is exposed.
+    /// Replaces the connection. Drops the old connection with the mutex held: a thread that finds
+    /// no connection can rely on nothing being exposed.
     fn replace(&mut self, connection: Option<Connection<T>>) {
         let _link = self.state.link.lock();
         // SAFETY: By I1 of `XprtState` the connection may be changed, since the send lock and
@@ -353,8 +353,8 @@ impl<'a, T: Transport> SendLock<'a, T> {
         self.replace(Some(connection));
     }
 
-    /// Ends the connection, if there is one. On return the device can reach no memory of it, and
-    /// each outstanding Call may be sent again.
+    /// Ends the connection, if there is one. On return the device can reach no memory through it,
+    /// and each outstanding Call may be sent again.
     pub(super) fn disconnect(&mut self) {
         let state = self.state;
         // A reason that was noted too late for one connection is not that of the next.
@@ -368,7 +368,7 @@ impl<'a, T: Transport> SendLock<'a, T> {
         self.replace(None);
         *self.sides().1 = None;
         for slot in state.slots.iter() {
-            // What the Call exposed on that connection is out of reach. SUNRPC sends it again.
+            // The peer can no longer reach what the Call exposed. SUNRPC sends the Call again.
             if let Some(claim) = slot.slot_state.claim() {
                 let (claimed_empty, inflight) = claim.take();
                 drop(inflight);
@@ -420,8 +420,7 @@ impl<'a, T: Transport> SendLock<'a, T> {
     }
 }
 
-/// Why SUNRPC has a connection closed, as far as that can be told. Removes the reason that this end
-/// has noted.
+/// Why SUNRPC closes a connection, if that can be told. Takes the reason that this end has noted.
 fn take_reason(xprt: XprtRef<'_>) -> CloseReason {
     // SAFETY: Only transports of this module have such a connection.
     let noted = unsafe { Header::closed(xprt) }.take();

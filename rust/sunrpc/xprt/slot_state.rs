@@ -104,8 +104,8 @@ impl<E> SlotState<E> {
         self.state.load(Acquire) == SENT
     }
 
-    /// Whether the Call is on the wire, or an answer to it is being handled. Without order, for a
-    /// reader of the state.
+    /// Whether the Call is on the wire, or an answer to it is being handled. An unordered read, for
+    /// the state file.
     pub(super) fn is_outstanding(&self) -> bool {
         matches!(self.state.load(Relaxed), SENT | CLAIMED)
     }

@@ -2,7 +2,7 @@
 
 //! The file that shows the state of a transport, under `/sys/kernel/debug/rpcrdma/client`.
 //!
-//! Its reader takes the mutex `link`, which no RPC takes unless it is given up, and no other lock.
+//! Its reader takes only the mutex `link`, which an RPC takes only if it is abandoned.
 
 use core::{
     fmt,
@@ -65,7 +65,7 @@ impl<T: Transport> Show for StateOf<T> {
         // SAFETY: By I1, since the removal of the file waits for this function.
         let state = unsafe { self.0.as_ref() };
         let status = status(state);
-        // The text is as long as it may become, so that nothing is allocated under the mutex.
+        // `lines` does not grow, so nothing is allocated under the mutex.
         state.with_link(|connection| state.transport.show(&status, connection, lines))
     }
 }

@@ -18,6 +18,6 @@ pub(crate) struct XprtStatus {
     pub(crate) waiting: usize,
     /// Calls that the peer has not answered.
     pub(crate) calls_in_flight: usize,
-    /// How long the first of these waits, in milliseconds.
+    /// How long the oldest of these Calls has waited, in milliseconds.
     pub(crate) oldest_call_ms: Option<u64>,
 }

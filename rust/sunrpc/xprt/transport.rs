@@ -79,9 +79,9 @@ pub(crate) trait Transport: Types {
     /// See [`ConnectError`].
     fn connect(&self) -> Result<(Connection<Self>, Self::Sender), ConnectError>;
 
-    /// Starts the end of a connection, which the drop of the connection completes. A thread that
-    /// waits for the connection, for example in [`Transport::fence`], must not wait long after
-    /// this. `reason` is why, unless the transport knows better.
+    /// Starts to end a connection; the drop of the connection completes the end. After this call,
+    /// no thread may wait long for the connection, for example in [`Transport::fence`]. `reason`
+    /// applies unless the transport has noted another.
     fn disconnect(connection: &Connection<Self>, reason: CloseReason);
 
     /// Ends the connection as if the network had failed.
@@ -114,8 +114,8 @@ pub(crate) trait Transport: Types {
         reply: &BackchannelReply<'_, Self>,
     ) -> Result<(), SendError>;
 
-    /// Fences the memory of an RPC that its task abandons. Returns when the peer can no longer
-    /// reach the memory. May sleep for a short time.
+    /// Fences the memory of an abandoned RPC. Returns when the peer can no longer reach the memory.
+    /// May sleep for a short time.
     fn fence<'a>(
         &self,
         connection: &Connection<Self>,

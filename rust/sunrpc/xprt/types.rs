@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The types that a client's transport brings along.
+//! The types that a client's transport defines.
 
 use crate::lib::{
     fence::FencesOnDrop,
@@ -10,8 +10,8 @@ use crate::lib::{
 /// What the files of this wing store for a transport, without knowing what the transport does
 /// ([`Transport`](super::Transport)).
 pub(crate) trait Types: Sized + Send + Sync + 'static {
-    /// The local end of a connection. Its drop returns after the device can reach no memory through
-    /// it any more.
+    /// The local end of a connection. When its drop returns, the device can no longer reach memory
+    /// through it.
     type Endpoint: FencesOnDrop + Send + Sync;
     /// What both ends have agreed on for a connection.
     type Limits: Send + Sync;
