@@ -60,11 +60,11 @@ mod wire;
 
 #[pin_data]
 struct RpcRdma {
-    // Dropped from top to bottom, in the reverse order of registration. The transport classes are
-    // registered last. User space can create transports as soon as SUNRPC has a class, and a failed
-    // init frees the module although they have references to it. `Server::register` begins with a
-    // class of which user space cannot create transports. If SUNRPC has the classes of another
-    // module, that fails, and nothing fails afterwards.
+    // Dropped from top to bottom, the reverse of the registration order. The transport classes are
+    // registered last: user space can create transports as soon as SUNRPC has a class, and a failed
+    // init frees the module even if transports hold references to it. `Server::register` begins
+    // with the class of backchannel transports, which user space cannot create. This step fails if
+    // another module has registered its classes; no later step fails.
     _client: client::Client,
     _server: server::Server,
     #[pin]

@@ -2,14 +2,14 @@
 
 //! What older kernels lack.
 //!
-//! Each name is that of the kernel, if the kernel has it, and a replacement otherwise. `Kbuild`
-//! probes the kernel: a flag `rpcrdma_has_*` says that a name is there. The flags are used in this
-//! room, and to choose a variant of a file; `Documentation/kernels.rst` lists both.
+//! Each item is the kernel's if the kernel has it, and a replacement otherwise. `Kbuild` probes the
+//! kernel: a flag `rpcrdma_has_*` says that an item exists. This room uses the flags, and so does
+//! the choice between variants of a file; `Documentation/kernels.rst` lists both.
 //!
 //! | file       | what                                                  | missing in |
 //! |------------|-------------------------------------------------------|------------|
 //! | `atomic`   | atomics of flags and pointers, `fetch_sub()`          | 6.18, 6.19 |
-//! | `init`     | an initializer that is made when it runs              | 6.18       |
+//! | `init`     | an initializer that is built when it runs             | 6.18       |
 //! | `sunrpc`   | functions of SUNRPC                                   | 6.18, 6.19 |
 
 #[cfg(not(rpcrdma_has_atomic))]
@@ -21,7 +21,7 @@ mod atomic;
 mod init;
 pub(crate) mod sunrpc;
 
-/// The workqueue for long work; unbound, if the kernel has such a queue.
+/// The workqueue for long work items, unbound if the kernel has an unbound one.
 #[inline]
 pub(crate) fn long_queue() -> *mut crate::bindings::workqueue_struct {
     #[cfg(rpcrdma_has_system_dfl_long_wq)]

@@ -2,8 +2,8 @@
 
 //! The protocol decisions of both ends, without I/O.
 //!
-//! All functions are pure: they use no clock, lock, allocation or other part of the kernel. A
-//! caller passes in the facts, and executes the result. The host tests compile the same files.
+//! All functions are pure: they use no clock, lock, allocation or other part of the kernel. The
+//! caller passes in the facts, and carries out the decision. The host tests compile the same files.
 //!
 //! | file or folder | decides                                                          |
 //! |----------------|------------------------------------------------------------------|

@@ -2,7 +2,7 @@
 
 //! Containers, pages and other small types, for any room above.
 //!
-//! The kernel crate has no counterpart of these, or none that fits. Each file says why.
+//! The kernel crate has no counterpart of these types, or none that fits. Each file says why.
 //!
 //! | file              | what                                                        |
 //! |-------------------|-------------------------------------------------------------|
@@ -25,7 +25,7 @@
 //! | `atomic`          | loads and stores of atomic variables                        |
 //! | `atomic_x86`      | all other operations on them, for x86                       |
 //! | `set_once`        | a value that is set at most once                            |
-//! | `sync`            | these, by the names that other files use                    |
+//! | `sync`            | atomics and `set_once`, by the names that other files use   |
 //! | `counter`         | counters and gauges                                         |
 //! | `ratelimit`       | the rate limit of log messages                              |
 //! | `clock`           | times of events                                             |

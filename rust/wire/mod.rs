@@ -98,7 +98,7 @@ pub const fn pad(len: u32) -> u32 {
     len.wrapping_neg() & 3
 }
 
-/// `len` bytes as whole words: rounded up, or down if there is no such number.
+/// Rounds `len` up to whole words, or down if the result exceeds 32 bits.
 #[inline]
 pub const fn whole_words(len: u32) -> u32 {
     len.saturating_add(3) & !3
