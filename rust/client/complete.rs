@@ -96,7 +96,7 @@ fn invalidate(
     }
 }
 
-/// The MRs of an RPC have been invalidated, or the QP is in the error state.
+/// Handles an RPC whose MRs have been invalidated, or whose QP is in the error state.
 pub(super) fn invalidated(
     worker: &SendWorker<'_, ClientEp>,
     rpc: Result<Fenced<Fencing<RdmaXprt>>, Unreachable<Fencing<RdmaXprt>>>,

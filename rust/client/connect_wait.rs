@@ -27,7 +27,7 @@ use crate::{
 /// How often the connect worker checks whether the transport is still in use.
 const WANTED_MS: u32 = 1_000;
 
-/// The CM reports that the peer does not answer by the same event as a change of its hardware
+/// The CM reports an unresponsive peer by the same event as a change of the peer's hardware
 /// address, but not before this time: it sends a request sixteen times, every 4.3 seconds or more.
 const CM_TIMEOUT_MS: u32 = 60_000;
 
@@ -136,8 +136,8 @@ impl ConnectWait {
         matches!(self.state.lock().progress, ConnectProgress::Established(..))
     }
 
-    /// The attempt has failed, or its connection is lost. Returns `true` if the connection was
-    /// established until now.
+    /// Notes that the attempt has failed, or that its connection is lost. Returns `true` if the
+    /// connection was established until now.
     pub(super) fn fail(&self, error: ConnectError) -> bool {
         let mut state = self.state.lock();
         let established = matches!(state.progress, ConnectProgress::Established(..));
@@ -146,11 +146,11 @@ impl ConnectWait {
         established
     }
 
-    /// A Receive has failed: the queue pair is in error. Returns `true` if the connection was
+    /// Notes a failed Receive: the QP is in the error state. Returns `true` if the connection was
     /// established until now.
     ///
-    /// If the peer rejects the connection, the queue pair goes to error as well, sometimes before
-    /// the CM reports the rejection. So this does not end an attempt.
+    /// If the peer rejects the connection, the QP enters the error state as well, sometimes before
+    /// the CM reports the rejection. So a failed Receive does not end an attempt.
     pub(super) fn recv_failed(&self) -> bool {
         let mut state = self.state.lock();
         state.has_recv_failed = true;

@@ -91,10 +91,10 @@ impl EndpointOps for ClientEp {
             CmEvent::AddrError { unanswered: true } => {
                 (ConnectFailure::NoNeighbour, CloseReason::NotEstablished)
             }
-            // On RoCE this is also the event of a connection whose neighbour entry has another
-            // hardware address, or none since one ARP request was lost. An idle connection may be
-            // alive. If it is not, the next Call finds out. With Calls outstanding the peer has
-            // most likely moved, and retransmissions would take longer than another connection.
+            // On RoCE the CM also reports this event if the neighbour entry has another hardware
+            // address, or none because an ARP request was lost. An idle connection may be alive; if
+            // not, the next Call finds out. With Calls outstanding the peer has most likely moved,
+            // and a new connection takes less time than retransmissions.
             CmEvent::Unreachable if ctx.is_idle() => return,
             CmEvent::Unreachable => (ConnectFailure::PeerMoved, CloseReason::PeerMoved),
             CmEvent::Rejected { stale: true, .. } => {

@@ -54,7 +54,7 @@ const SEND_BUF: u32 = 4096;
 /// Length of a buffer whose allocation does not fail.
 const SMALL: u32 = PAGE_SIZE as u32;
 
-/// Header, head and tail of a message need an SGE each. All devices support as many.
+/// Header, head and tail of a message need an SGE each. All devices support that many.
 const MIN_SGES: u32 = 3;
 /// In addition, up to 16 pages are gathered.
 const MAX_SGES: u32 = MIN_SGES + 16;
@@ -67,7 +67,7 @@ const BACKCHANNEL_SHARE: u32 = 8;
 
 /// MRs for four Calls, most of which have two at most: one for data, and one for a Reply chunk.
 const MRS_PER_4_CALLS: u32 = 9;
-/// Calls of the most MRs that a connection with few credits has MRs for.
+/// The number of largest Calls that a connection with few credits has MRs for.
 const LARGE_CALLS: u32 = 4;
 
 /// RDMA_DONEs whose Sends may be outstanding.
@@ -95,7 +95,7 @@ pub(super) enum Unsupported {
 }
 
 impl Unsupported {
-    /// All, by their discriminants.
+    /// All capabilities, by their discriminants.
     pub(super) const ALL: [Self; 5] = [
         Self::KernelVerbs,
         Self::Registration,
@@ -245,8 +245,8 @@ impl Limits {
     ///
     /// The queue has the Sends that have not completed, and one LOCAL_INV for each MR in use. It
     /// may also have the registrations of these MRs: a Call with several MRs invalidates one of
-    /// them at least, behind its registrations. Of each Send, the peer may have invalidated one MR
-    /// in addition, which is in use again while the Send has not been seen to complete.
+    /// them at least, behind its registrations. In addition, the peer may have invalidated one MR
+    /// of each Send, and the MR may be in use again before the completion of the Send is seen.
     fn call_entries(&self) -> u32 {
         let all = self.credits * entries_per_call(self.mrs_per_call);
         all.min(2 * (self.credits + self.max_mrs()))
@@ -359,8 +359,8 @@ impl Limits {
     /// Limits on a Call on a connection with this agreement and these extensions, to a server that
     /// has sent `private_data` or not.
     ///
-    /// C servers send it since Linux 4.9, illumos does not. Only illumos is known to need room for
-    /// the roundup.
+    /// The C module sends private data since Linux 4.9, illumos does not. Only illumos is known to
+    /// need room for the roundup.
     pub(super) fn call_limits(
         &self,
         agreement: &Agreement,

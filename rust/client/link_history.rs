@@ -27,7 +27,7 @@ pub(super) struct LinkHistory {
     closed: Closed,
     /// Attempts that have failed. Written with the send lock.
     failures: SingleWriterCounter,
-    /// Why the last of these has: a [`ConnectFailure`].
+    /// Why the last of these attempts failed: a [`ConnectFailure`].
     last_failure: Atomic<u64>,
     /// What the connection manager has reported of the present attempt.
     reported: Atomic<u64>,
@@ -44,7 +44,7 @@ impl LinkHistory {
         }
     }
 
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     pub(super) fn connecting(&self) {
         self.since.restart();
         self.reported.store(0, Relaxed);
@@ -55,13 +55,13 @@ impl LinkHistory {
         self.reported.store(failure.code(), Relaxed);
     }
 
-    /// The attempt has succeeded.
+    /// Notes that the attempt has succeeded.
     pub(super) fn connected(&self) {
         self.since.restart();
     }
 
-    /// The attempt has failed with `error`. Returns why: what was [reported](Self::report), if it
-    /// is the reason for that error.
+    /// Notes that the attempt has failed with `error`. Returns why: what was
+    /// [reported](Self::report), if it is the reason for that error.
     pub(super) fn failed(&self, error: ConnectError) -> ConnectFailure {
         self.since.restart();
         self.failures.add(1);
@@ -73,13 +73,13 @@ impl LinkHistory {
         failure
     }
 
-    /// A connection has ended.
+    /// Notes that a connection has ended.
     pub(super) fn closed(&self, reason: CloseReason) {
         self.since.restart();
         self.closed.set(reason);
     }
 
-    /// Milliseconds since the last of these.
+    /// Milliseconds since the last of these events.
     pub(super) fn state_ms(&self) -> u64 {
         self.since.ms()
     }
@@ -94,7 +94,7 @@ impl LinkHistory {
         self.failures.get()
     }
 
-    /// Why the last of these has failed.
+    /// Why the last of these attempts failed.
     pub(super) fn last_failure(&self) -> Option<ConnectFailure> {
         ConnectFailure::from_code(self.last_failure.load(Relaxed))
     }

@@ -2,9 +2,9 @@
 
 //! The Receive Queue, and its buffers.
 //!
-//! A buffer is posted, received into, read in place by the RPC's task, and idle. A buffer belongs
-//! to one connection, but a task may read it after this connection has ended. A buffer that returns
-//! to the pool of another connection, or of none, is freed.
+//! A buffer is posted, receives a message, is read in place by the RPC's task, and becomes idle. A
+//! buffer belongs to one connection, but a task may read it after this connection has ended. A
+//! buffer that returns to the pool of another connection, or of none, is freed.
 //!
 //! C: verbs.c, rpcrdma_post_recvs(), rpcrdma_rep_get_locked(), rpcrdma_rep_put()
 
@@ -111,7 +111,7 @@ impl RecvPool {
 pub(super) struct RecvQueue {
     /// Receives that are posted. Written by the connect worker, and then by the receive worker.
     posted: Atomic<u32>,
-    /// Receives have to be posted once fewer are. Written as `posted`.
+    /// Receives must be posted once fewer than this are. Written like `posted`.
     low: Atomic<u32>,
 }
 
@@ -135,7 +135,7 @@ impl RecvQueue {
         self.posted() < self.low.load(Relaxed)
     }
 
-    /// A Receive has completed.
+    /// Notes a completed Receive.
     #[inline]
     pub(super) fn completed(&self) {
         let posted = self.posted.load(Relaxed);

@@ -34,7 +34,7 @@ impl ReplyHistories {
         ReplyHistory::from_bits(bits)
     }
 
-    /// Adds a Reply. Of two concurrent ones, one may be lost.
+    /// Adds a Reply. If two are added concurrently, one may be lost.
     pub(super) fn note(&self, procedure: u32, long: bool) {
         self.change(procedure, |history| history.after(long));
     }

@@ -100,8 +100,8 @@ pub(super) fn parse<'a>(ctx: &ClientEp, bytes: &'a [u8]) -> Option<RpcMsg<'a>> {
     }
 }
 
-/// The length of an exposed Reply; `None` if it does not fit the memory of the RPC, or that is
-/// mapped for a chunk.
+/// The length of an exposed Reply; `None` if it does not fit the memory of the RPC, or the memory
+/// is mapped for a chunk.
 fn length(rpc: &Claimed<RdmaXprt>, reply: &RpcMsg<'_>) -> Option<u32> {
     let room = rpc.room();
     let capacity = room
@@ -124,11 +124,11 @@ fn length(rpc: &Claimed<RdmaXprt>, reply: &RpcMsg<'_>) -> Option<u32> {
     }
 }
 
-/// The RDMA Reads of a Reply have completed, or the queue pair is in error.
+/// Handles the end of a Reply's RDMA Reads: they have completed, or the QP is in the error state.
 pub(super) fn done(worker: &SendWorker<'_, ClientEp>, read: ReplyRead, status: WcStatus) {
     let ctx = worker.context();
     if status != WcStatus::Success {
-        // SUNRPC sends the RPC again on the next connection. RDMA_DONE is due on this one only.
+        // SUNRPC sends the RPC again on the next connection. RDMA_DONE is due only on this one.
         ctx.force_disconnect(status.into());
         return;
     }

@@ -22,7 +22,7 @@ use crate::{
 
 use super::connect_failure::ConnectFailure;
 
-/// What was last logged of a transport's attempts to connect. An outage logs each reason once.
+/// What was last logged about a transport's attempts to connect. An outage logs each reason once.
 pub(super) struct ConnectReport {
     /// The number of the [`ConnectFailure`], or [`Self::CONNECTED`].
     last: Atomic<u64>,
@@ -37,7 +37,7 @@ impl ConnectReport {
         }
     }
 
-    /// An attempt to connect has failed. Runs in the connect worker.
+    /// Reports a failed attempt to connect. Runs in the connect worker.
     pub(super) fn failed(&self, peer: Option<SockAddr>, failure: ConnectFailure) {
         let (Some(remedy), Some(peer)) = (failure.remedy(), peer) else {
             return;
@@ -52,7 +52,7 @@ impl ConnectReport {
         }
     }
 
-    /// An attempt to connect has succeeded. Runs in the connect worker.
+    /// Reports a successful attempt to connect. Runs in the connect worker.
     pub(super) fn succeeded(&self, peer: Option<SockAddr>) {
         if self.last.load(Relaxed) == Self::CONNECTED {
             return;
@@ -64,8 +64,8 @@ impl ConnectReport {
     }
 }
 
-/// The server has answered a Call with RDMA_ERROR, and the RPC fails with EIO. Runs in the receive
-/// worker.
+/// Reports that the server has answered a Call with RDMA_ERROR, and that the RPC fails with EIO.
+/// Runs in the receive worker.
 #[cold]
 pub(super) fn call_refused(peer: Option<SockAddr>, call: CallName<'_>, error: &RdmaError) {
     let (Some(peer), true) = (peer, net_ratelimit()) else {

@@ -55,14 +55,14 @@ pub(super) struct XprtShared {
     pub(super) credits: Arc<Credits<XprtHandle<RdmaXprt>>>,
     /// Backchannel Calls that may be outstanding.
     pub(super) backchannel_calls: u32,
-    /// Preallocated requests for these.
+    /// Preallocated requests for backchannel Calls.
     pub(super) backchannel: Arc<BackchannelPool<RdmaXprt>>,
     /// Predicts which Replies will be long.
     pub(super) reply_histories: ReplyHistories,
     /// Watches the Reads of Replies.
     pub(super) stall_timer: Arc<StallTimer<RdmaXprt>>,
     pub(super) stats: Stats,
-    /// What the log says of connection attempts.
+    /// What the kernel log says about connection attempts.
     pub(super) connect_report: ConnectReport,
     /// What has happened to the connections.
     pub(super) history: LinkHistory,

@@ -78,7 +78,7 @@ fn show_agreement(conn: Option<&Connection>, lines: &mut Lines) -> fmt::Result {
     lines.flag("pulled_replies", pulled)
 }
 
-/// What is in use, and what is waited for.
+/// What is in use, and what Calls wait for.
 fn show_resources(
     status: &XprtStatus,
     conn: Option<&Connection>,

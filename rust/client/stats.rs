@@ -26,7 +26,7 @@ use crate::lib::counter::{
 #[repr(align(64))]
 #[derive(Default)]
 pub(super) struct SendStats {
-    /// Calls without chunks. This and the next seven share a cache line.
+    /// Calls without chunks. This counter and the next seven share a cache line.
     pub(super) calls_inline: SingleWriterCounter,
     /// Calls with a Read chunk.
     pub(super) calls_read: SingleWriterCounter,
@@ -67,7 +67,7 @@ pub(super) struct Stats {
     pub(super) received: SingleWriterCounter,
     /// Replies that were fetched by RDMA Read. Only the send worker writes this, and the next.
     pub(super) pulled: SingleWriterCounter,
-    /// Bytes of these.
+    /// Bytes of these Replies.
     pub(super) pulled_bytes: SingleWriterCounter,
     /// Bytes that the server wrote to Write chunks and Reply chunks.
     pub(super) written: AtomicCounter,

@@ -34,7 +34,7 @@ pub(super) static INLINE_READ: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 /// Length of the longest message that can be sent.
 pub(super) static INLINE_WRITE: Tunable = Tunable::new(4096, MIN_SIZE, MAX_SIZE);
 
-/// Backchannel Calls that a new transport lets be outstanding. The default is the number of slots
+/// Backchannel Calls that may be outstanding on a new transport. The default is the number of slots
 /// that NFSv4.1 clients offer.
 pub(super) static BACKCHANNEL_CALLS: Tunable = Tunable::new(16, 1, 64);
 
@@ -47,7 +47,7 @@ pub(super) static MESSAGE_BYTES: Gauge = Gauge::new();
 /// Which Replies to pull: 0 for none, 1 for those that are not usually long, 2 for all.
 pub(super) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 2);
 
-/// Seconds in which one of the Replies that are pulled has to be read.
+/// Seconds within which one of the Replies that are pulled must be read.
 pub(super) static STALL_SECONDS: Tunable = Tunable::new(90, 3, 3600);
 
 /// Replies that were pulled.
