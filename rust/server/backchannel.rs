@@ -63,9 +63,9 @@ fn write_call(ctxt: &mut SendCtxt, xid: u32, credits: u32, call: &XdrBuf) -> Opt
     Some(end)
 }
 
-/// Hands the answer to a Call, and its credits, to SUNRPC. It is message number `message` of the
-/// connection. `false` if no Call `xid` is outstanding: then the credits are ignored as well,
-/// because nothing tells what they are for.
+/// Hands the answer to a Call, and its credits, to SUNRPC. The answer is message number `message`
+/// of the connection. `false` if no Call `xid` is outstanding: then the credits are ignored as
+/// well, because nothing tells what they are for.
 pub(super) fn receive_reply(
     conn: &Connection,
     rqst: &Receiving<'_, Connection>,

@@ -29,7 +29,7 @@ pub(super) type Buffer = RecvBuf<RecvCtxt<Call>>;
 /// The same, while a request refers to it.
 pub(super) type BufferMut<'a> = RecvBufMut<'a, RecvCtxt<Call>>;
 
-/// Results of one Reply that can be placed directly, and so the Write chunks that a Call may have.
+/// The most results of a Reply that can be placed directly, and the most Write chunks of a Call.
 pub(super) const MAX_RESULTS: usize = 16;
 
 /// A Call. Every field but the number is set again for each Call in the buffer.
@@ -64,7 +64,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// For the buffer with this number.
+    /// Creates the state for the buffer with this number.
     pub(super) fn new(number: u32) -> Self {
         Self {
             number,

@@ -97,8 +97,9 @@ impl Spare {
     }
 }
 
-/// The [`Spare`] of the listener of one connection. The last connection that ends frees the pages:
-/// any client can end its own connection, and the others would have to allocate pages again.
+/// The [`Spare`] of the listener of one connection. Only the last connection to end frees the
+/// pages: otherwise a client that ends its own connection would make the others allocate pages
+/// again.
 pub(super) struct SharedSpare(Arc<Spare>);
 
 impl SharedSpare {

@@ -12,7 +12,7 @@ use crate::lib::counter::{
 pub(super) struct ReceiveCounters {
     /// Messages.
     pub(super) messages: SingleWriterCounter,
-    /// Their bytes, headers included.
+    /// Bytes of these messages, headers included.
     pub(super) bytes: SingleWriterCounter,
 }
 

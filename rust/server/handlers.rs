@@ -120,7 +120,7 @@ impl EndpointOps for ServerEp {
             return;
         };
         // Without Receives the connection is lost, and the client sends its Calls again on another
-        // one. This Call must then not be executed here as well.
+        // connection. This Call must then not be executed here as well.
         if ctx.is_closing() {
             ctx.recv_queue.put(buffer);
             ctx.close(CloseReason::Flushed);
@@ -203,7 +203,7 @@ impl Responder for ServerEp {
         if sent.pages() <= FEW_PAGES || !ctx.send_backlog.is_empty() {
             ctx.sender.put_sent(worker, sent);
         } else if ctx.finished.push(sent) {
-            // The list was empty. Without this wakeup its pages might wait for long.
+            // The list was empty. Without this wakeup its pages might wait for a long time.
             ctx.wake_to_release();
         }
         made_room(worker, status);
@@ -243,7 +243,7 @@ impl Responder for ServerEp {
     }
 }
 
-/// A chain has completed with `status`, and has released its entries of the Send Queue.
+/// Handles a chain that has completed with `status` and has released its Send Queue entries.
 #[inline]
 fn made_room(worker: &SendWorker<'_, ServerEp>, status: WcStatus) {
     let ctx = worker.context();

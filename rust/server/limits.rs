@@ -26,8 +26,8 @@ use crate::{
 /// Backchannel Calls that may be outstanding if the device has no room for many Receives.
 const FEW_BACKCHANNEL: u32 = 2;
 
-/// Credits that a new connection grants. It grants more when the client uses them: an idle one has
-/// few Receive buffers.
+/// Credits that a new connection grants. It grants more when the client uses them: an idle
+/// connection has few Receive buffers.
 const FIRST_CREDITS: u32 = 16;
 
 /// Receives that are posted together, to ring fewer doorbells.
@@ -49,9 +49,9 @@ const ENTRIES_PER_SLOT: u32 = 2 * EXPOSED_SEGMENTS;
 /// Entries that RDMA Reads or Writes of 1 MiB need, with five SGEs each.
 const ENTRIES_PER_CALL: u32 = 64;
 
-/// READs and WRITEs of the largest size whose work requests the Send Queue holds at a time: one for
-/// so many credits, and at least [`FEW_LARGE_CALLS`]. Those of others wait, and are posted as these
-/// complete: a device works on a few at a time.
+/// The Send Queue holds the work requests of one READ or WRITE of the largest size for this many
+/// credits, and of [`FEW_LARGE_CALLS`] at least. Others wait, and are posted as these complete: a
+/// device works on a few at a time.
 const CREDITS_PER_LARGE_CALL: u32 = 16;
 const FEW_LARGE_CALLS: u32 = 8;
 
@@ -164,10 +164,9 @@ impl Limits {
 
     /// The queues to create, if `rw_ctxts` R/W contexts take `entries` of the Send Queue.
     ///
-    /// The RDMA core allocates an MR for each R/W context that it is told of, if it considers MRs
-    /// faster on the device. This module does not use these MRs for its Reads and Writes, unless
-    /// the device requires them. The core is therefore told of R/W contexts only then: an MR costs
-    /// device memory and time.
+    /// If the RDMA core considers MRs faster on the device, it allocates an MR for each R/W context
+    /// that is requested. This module uses such MRs only if the device requires them, and so
+    /// requests R/W contexts only then: an MR costs device memory and time.
     pub(super) fn queue_depths(
         &self,
         rw_ctxts: u32,

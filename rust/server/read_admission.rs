@@ -35,8 +35,8 @@ pub(super) fn defer(ctx: &ServerEp, buffer: Buffer) {
     }
 }
 
-/// Takes `count` MRs, at most the total number, for the Reads of a Call that has a charge; else has
-/// the Call wait.
+/// Takes `count` MRs, at most the total number, for the Reads of a Call that has a charge;
+/// otherwise queues the Call.
 #[cold]
 pub(super) fn take_mrs(ctx: &ServerEp, mut buffer: Buffer, count: u32) -> Option<Buffer> {
     let mut incoming = ctx.incoming.lock();

@@ -19,7 +19,7 @@ const PAGE: u32 = PAGE_SIZE as u32;
 pub(super) struct ReadMrBudget {
     /// Number of MRs; 0 if the device reads into unregistered memory.
     total: u32,
-    /// Pages in each.
+    /// Pages in each MR.
     pages: NonZeroU32,
 }
 

@@ -75,7 +75,7 @@ impl ReadThrottle {
     }
 
     /// Charges `pages` for a Call, to the limit for clients that are `admitted` or not. Without a
-    /// charge the caller has the Call [wait](Self::defer).
+    /// charge the caller must [defer](Self::defer) the Call.
     #[inline]
     pub(super) fn begin(&self, pages: usize, admitted: bool) -> Option<PageCharge> {
         // A Call of no pages is outstanding, too.
@@ -99,7 +99,7 @@ impl ReadThrottle {
         }
     }
 
-    /// The Reads of a Call have completed, or will not be posted; `true` if other Calls wait.
+    /// Ends a Call whose Reads have completed, or will not be posted; `true` if other Calls wait.
     #[inline]
     pub(super) fn end(&self, charge: PageCharge) -> bool {
         let pages = charge.pages();
@@ -157,7 +157,7 @@ impl ReadBacklog {
     }
 
     /// Takes `count` MRs for `call`, at most the total number; `false` if fewer are idle. Then
-    /// other Calls use them, and the caller has this one [wait](Self::wait).
+    /// other Calls use them, and the caller must let this Call [wait](Self::wait).
     pub(super) fn take_mrs(&mut self, call: &mut Call, count: u32) -> bool {
         match self.idle_mrs.checked_sub(count) {
             Some(rest) => {

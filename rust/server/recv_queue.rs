@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The Receive Queue, its buffers, and the credits that these allow to grant.
+//! The Receive Queue, its buffers, and the credits that the posted Receives allow.
 //!
 //! C: svc_rdma_recvfrom.c, svc_rdma_post_recvs(), svc_rdma_refresh_recvs()
 //! C: svc_rdma_recvfrom.c, svc_rdma_recv_ctxt_get(), svc_rdma_recv_ctxt_put()
@@ -51,11 +51,11 @@ use super::{
 #[pin_data]
 pub(super) struct RecvQueue {
     /// The credits that every message grants: those of `target` for which a Receive is posted.
-    /// Written as `posted` is.
+    /// Written like `posted`.
     granted: Atomic<u32>,
-    /// The credits to grant. Never shrinks. Written as `posted` is.
+    /// The credits to grant. Never shrinks. Written like `posted`.
     target: Atomic<u32>,
-    /// How many messages have arrived since `counting`. Written as `posted` is.
+    /// How many messages have arrived since `counting`. Written like `posted`.
     recent: Atomic<u32>,
     counting: Since,
     /// The most credits to grant.
@@ -66,7 +66,7 @@ pub(super) struct RecvQueue {
     batch: Atomic<u32>,
     /// Receives that are posted. Written by the accepting thread, and then by the receive worker.
     posted: Atomic<u32>,
-    /// Buffers that exist. Written as `posted` is.
+    /// Buffers that exist. Written like `posted`.
     made: Atomic<u32>,
     /// The size of a buffer, in bytes.
     size: Atomic<u32>,
@@ -106,8 +106,8 @@ impl RecvQueue {
     }
 
     /// Allocates the buffers that are posted at first, for messages of the size in `limits`.
-    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations, and
-    /// contiguous space for their mapping: if these fail, `limits` shrink.
+    /// `make_ctxt` allocates the first Send context. Long messages need high-order allocations and
+    /// contiguous DMA address space. If either fails, `limits` shrink.
     ///
     /// # Errors
     ///
@@ -178,10 +178,10 @@ impl RecvQueue {
         recent
     }
 
-    /// Allocates buffers for `batch`, since nfsd has all that are neither posted nor in there. If
-    /// these are many, so many are allocated that more credits can be granted.
+    /// Allocates buffers for `batch`, since nfsd has all that are neither posted nor in `batch`. If
+    /// nfsd has many, allocates enough to grant more credits.
     ///
-    /// There are fewer if memory is short, or if there is a buffer for each Call in progress. A
+    /// Allocates fewer if memory is short, or if there is a buffer for each Call in progress. A
     /// client that stays within its credits then still finds a Receive, because more are posted
     /// than it has credits.
     #[cold]
@@ -230,7 +230,7 @@ impl RecvQueue {
         credit::receives_to_post(posted, needed, self.batch.load(Relaxed))
     }
 
-    /// A message has arrived.
+    /// Notes that a message has arrived.
     #[inline]
     pub(super) fn arrived(&self, buffer: &Buffer) {
         self.set_arrival(buffer, jiffies());
@@ -244,7 +244,7 @@ impl RecvQueue {
         }
     }
 
-    /// The milliseconds since the first message has arrived that still has its buffer.
+    /// The milliseconds since the arrival of the oldest message that still has its buffer.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
         let arrivals = self.arrivals.as_ref()?.iter();
         let times = arrivals.map(|arrival| arrival.load(Relaxed));
@@ -264,7 +264,7 @@ impl RecvQueue {
         self.posted.load(Relaxed)
     }
 
-    /// A Receive has completed. Returns how many are still posted. Receive worker only.
+    /// Notes a completed Receive. Returns how many are still posted. Receive worker only.
     #[inline]
     pub(super) fn completed(&self) -> u32 {
         let posted = self.posted.load(Relaxed).saturating_sub(1);

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Time limit of a release. LOCAL_INV completes after the WRs posted before it, and a client that
-/// posts no Receives delays those for as long as it likes. Beyond this limit the connection is
+/// posts no Receives delays those WRs for as long as it likes. Beyond this limit the connection is
 /// closed.
 const RELEASE_SECONDS: u32 = 30;
 
@@ -41,7 +41,7 @@ pub(super) fn release_early(ep: &Endpoint<ServerEp>, slot: usize) {
     }
 }
 
-/// RDMA_DONE has arrived, and has invalidated the handle `invalidated`, if any.
+/// Handles an RDMA_DONE, which has invalidated the handle `invalidated`, if any.
 pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invalidated>) {
     let own = match ep.context().exposed.done(xid) {
         Some((slot, mut mrs)) => {
@@ -94,12 +94,12 @@ fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
     }
 }
 
-/// The MRs of a Reply are invalid.
+/// Notes that the MRs of a Reply are invalid.
 pub(super) fn invalidated(ep: &Endpoint<ServerEp>, slot: usize, fenced: Fenced<Exposure>) {
     put(ep, ep.context().exposed.invalidated(slot, fenced));
 }
 
-/// The Send of a Reply has completed.
+/// Notes that the Send of a Reply has completed.
 pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: SentExposing) {
     sent.unmap(ep);
     put(ep, ep.context().exposed.sent(slot, sent));

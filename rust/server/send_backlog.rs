@@ -2,11 +2,11 @@
 
 //! Messages and RDMA Reads that wait for room on the Send Queue.
 //!
-//! No thread waits for room: the client decides when there is some. A chain that finds none is
-//! queued here, and [the completion that makes room](super::post::post_waiting) posts it. While
-//! chains wait, SUNRPC is told that there is no space to send, so that no thread takes another Call
-//! of this connection. The queue therefore has at most the Reply or the Reads of each Call that is
-//! in progress, and the backchannel Calls that the client has granted.
+//! No thread waits for room, because the client controls when there is room. A chain that finds
+//! none is queued here, and [the completion that makes room](super::post::post_waiting) posts it.
+//! While chains wait, SUNRPC is told that there is no space to send, so that no thread takes
+//! another Call of this connection. The queue therefore has at most the Reply or the Reads of each
+//! Call that is in progress, and the backchannel Calls that the client has granted.
 //!
 //! C: svc_rdma_sendto.c, svc_rdma_sq_wait()
 
@@ -49,7 +49,7 @@ pub(super) enum Chain {
         len: usize,
         invalidate: Option<u32>,
     },
-    /// The same, for a Reply that the client is to read.
+    /// As `Send`, for a Reply that the client is to read.
     Exposing {
         exposing: Exposing,
         len: usize,
@@ -142,8 +142,8 @@ impl SendBacklog {
         self.count.load(Relaxed)
     }
 
-    /// Reserves `entries` of `queue`, if no chain waits and there is room. If not, the caller has
-    /// the chain [wait](Self::push).
+    /// Reserves `entries` of `queue`, if no chain waits and there is room. If not, the caller must
+    /// [queue](Self::push) the chain.
     #[inline]
     pub(super) fn reserve<'a>(&self, queue: &'a SendQueue, entries: u32) -> Option<Permit<'a>> {
         if self.is_empty() {
@@ -179,8 +179,8 @@ impl SendBacklog {
             let mut waiting = self.waiting.lock();
             let permit = queue.try_reserve(waiting.front_mut()?.entries)?;
             let first = waiting.pop()?;
-            // Full: the caller has SUNRPC read `XPT_BUSY` next, see `is_empty_now`, and `XPT_DATA`,
-            // which is set before `count` is read.
+            // Full: the caller makes SUNRPC read `XPT_BUSY` next, see `is_empty_now`, and
+            // `XPT_DATA`, which is set before `count` is read.
             (permit, first, self.count.fetch_sub(1, Full))
         };
         Some(Next {

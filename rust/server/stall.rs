@@ -2,10 +2,10 @@
 
 //! Detects a stalled Send Queue by polling its completion count.
 //!
-//! The client chooses how long the device waits for the response to an RDMA Read, and how often it
-//! retransmits when it finds no Receive: for hours, or forever. Until then the client pins the
-//! pages that a Call is read into, or those of a Reply. A connection on which nothing completes for
-//! [`STALL_SECONDS`](tunables::STALL_SECONDS) is therefore closed.
+//! The client controls how long the device waits for the response to an RDMA Read, and how often
+//! the device retransmits when it finds no Receive: for hours, or forever. All that time the client
+//! pins the pages that a Call is read into, or those of a Reply. A connection on which nothing
+//! completes for [`STALL_SECONDS`](tunables::STALL_SECONDS) is therefore closed.
 //!
 //! The timer runs only while WRs are outstanding. An idle connection costs nothing.
 
@@ -61,8 +61,8 @@ impl StallDetector {
         self.stalls.get()
     }
 
-    /// Schedules a poll of `queue` by `timer`, unless one is scheduled. Call it after reserving
-    /// entries of `queue`.
+    /// Schedules a poll of `queue` by `timer`, unless one is scheduled. Called after each
+    /// reservation of `queue` entries.
     #[inline]
     pub(super) fn entries_reserved(&self, queue: &SendQueue, timer: &XprtTimer) {
         // The reservation before this is a full barrier, which pairs with the one in `poll`.

@@ -113,7 +113,7 @@ fn show_counters(ctx: &ServerEp, lines: &mut Lines) -> fmt::Result {
 }
 
 /// Remembers that a connection has ended. The work request whose status tells why may complete
-/// after SUNRPC has let go of the connection.
+/// after SUNRPC has dropped the connection.
 pub(super) fn note_end(ep: &Drained<'_, ServerEp>) {
     let ctx = ep.context();
     // SUNRPC did not get the others.
