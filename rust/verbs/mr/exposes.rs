@@ -39,17 +39,17 @@ use super::{
 pub(crate) trait Exposes: EndpointOps {
     /// The owner of memory that is being fenced.
     type Owner: Send + 'static;
-    /// What travels along with it.
+    /// What travels along with the owner.
     type Token: Send + 'static;
 
-    /// MRs have been invalidated, or the QP is in the error state. The send queue's worker.
+    /// Handles MRs that are invalidated, or whose QP is in the error state. The send CQ's worker.
     fn invalidated(
         worker: &SendWorker<'_, Self>,
         owner: Result<Fenced<Self::Owner>, Unreachable<Self::Owner>>,
         token: Self::Token,
     );
 
-    /// A registration has failed; those that succeed do not report. The send queue's worker.
+    /// Handles a failed registration; others do not report. The send CQ's worker.
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus);
 }
 

@@ -119,8 +119,8 @@ where
     ///
     /// # Errors
     ///
-    /// [`NotInvalidated`]; `token` is dropped. The QP is in the error state then, to bring it there
-    /// this may sleep.
+    /// [`NotInvalidated`]; `token` is dropped. The QP is then in the error state; to bring it there
+    /// may sleep.
     #[inline]
     pub(crate) fn invalidate<C: Exposes<Owner = O, Token = U>>(
         self,

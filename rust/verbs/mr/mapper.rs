@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mapping memory with as many idle MRs as that takes.
+//! Maps memory with as many idle MRs as needed.
 //!
 //! C: verbs.c, rpcrdma_mr_get()
 
@@ -115,7 +115,7 @@ impl<W> MrMapper<W> {
         Ok(mrs.len() - before)
     }
 
-    /// Unmaps `mrs`, all of this pool, and takes them to hand.
+    /// Unmaps `mrs`, all of this pool, and keeps them at hand.
     #[cold]
     fn take_back(&mut self, mrs: &mut MrList<Mapped<'_>, W>) {
         while let Some(mr) = mrs.pop_unmapped() {

@@ -49,7 +49,7 @@ pub(crate) struct MrUsage {
 ///
 /// - I1: Every MR in `idle` is in `all`, and the device does not know it as valid.
 pub(crate) struct MrPool<W> {
-    /// Pushed to by anyone who has finished with an MR. Dropped before `all`.
+    /// Receives each MR that is no longer in use. Dropped before `all`.
     pub(super) idle: Stack<MrRef<W>>,
     all: GrowList<Mr<W>>,
     /// A sender waits for idle MRs.
@@ -76,7 +76,7 @@ impl<W: Send + 'static> MrPool<W> {
     }
 
     /// Allocates up to `count` more MRs; returns how many. Sleeps, and may enter direct reclaim:
-    /// not for a task that must not wait for another RPC.
+    /// not for tasks that must not wait for another RPC.
     pub(crate) fn grow(&self, count: u32) -> u32 {
         (0..count)
             .take_while(|_| match self.alloc() {

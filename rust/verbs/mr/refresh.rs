@@ -28,10 +28,10 @@ pub(crate) trait MrWaiter: Send + Sync + 'static {
     /// The allocation scope of the worker, until this is dropped.
     type Scope;
 
-    /// Called when the worker begins. Direct reclaim may depend on the MRs that it allocates.
+    /// Called when the worker begins. Direct reclaim may depend on the new MRs.
     fn scope(&self) -> Self::Scope;
 
-    /// There is one more MR, and a sender waits for it.
+    /// Wakes a sender that waits for MRs: there is one more.
     fn one_more(&self);
 
     /// The worker has finished, and has allocated `made` MRs.
@@ -58,7 +58,7 @@ impl_has_work! {
 }
 
 impl<W: Send + 'static, N: MrWaiter> MrRefresh<W, N> {
-    /// Will allocate `count` MRs at a time for `pool`, and `most` in all.
+    /// Creates a worker that allocates `count` MRs at a time for `pool`, and `most` in all.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl<W: Send + 'static, N: MrWaiter> WorkItem for MrRefresh<W, N> {
         let scope = this.waiter.scope();
         let (mut made, left) = (0, this.left.load(Relaxed));
         let most = this.count.min(left);
-        // Each is announced at once: the next one may take long.
+        // Announce each MR at once: the next allocation may take long.
         while made < most && this.pool.grow(1) == 1 {
             made += 1;
             this.left.store(left - made, Relaxed);

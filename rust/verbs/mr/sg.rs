@@ -38,7 +38,7 @@ use crate::{
 ///   count.
 pub(super) struct ScatterList {
     device: *mut bindings::ib_device,
-    /// Keeps `device`, to which it would be a longer way.
+    /// Keeps `device` valid.
     _pd: Arc<Pd>,
     entries: KVec<bindings::scatterlist>,
     /// 0 if nothing is mapped.

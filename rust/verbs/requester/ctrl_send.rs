@@ -105,9 +105,9 @@ pub(crate) struct CtrlSendPool(Arc<Idle>);
 /// Whether a control Send was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CtrlPost {
-    /// It was.
+    /// It was posted.
     Posted,
-    /// None was idle, or it has no message.
+    /// None was idle, or there was no message.
     NotPosted,
 }
 

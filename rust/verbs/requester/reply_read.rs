@@ -71,8 +71,8 @@ use crate::{
     }, //
 };
 
-/// The Reads are prepared in the receive worker. It must not wait for memory: the Reply at hand may
-/// be the one that lets the memory be freed.
+/// The Reads are prepared in the receive worker. The worker must not wait for memory: this Reply
+/// may be what lets memory be freed.
 const GFP: Gfp = Gfp::NoWait;
 
 /// A Reply that is to be read from the peer's memory. Owns the memory that the Reads write to.
@@ -92,7 +92,7 @@ pub(crate) trait ReplyReader: EndpointOps {
     /// The Reads.
     fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
 
-    /// The Reads of a Reply have completed. The send queue's worker.
+    /// Handles a Reply whose Reads have completed. The send CQ's worker.
     fn read_done(worker: &SendWorker<'_, Self>, reply: Self::ReplyRead, status: WcStatus);
 }
 

@@ -9,7 +9,7 @@
 //! in it.
 //!
 //! A buffer stays with its entry until that is released. The sender then moves the buffer to the
-//! next entry that has none. So there are no more buffers than Sends were ever outstanding, and
+//! next entry that has none. So there are no more buffers than the most Sends ever outstanding, and
 //! the same few stay in the cache.
 //!
 //! C: xprt_rdma.h, struct rpcrdma_sendctx, struct rpcrdma_buffer

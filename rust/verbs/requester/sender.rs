@@ -56,18 +56,18 @@ use super::sendctx_ring::{
     SendFull, //
 };
 
-/// A context that makes Calls.
+/// A context that sends Calls.
 pub(crate) trait Requester: Exposes {
-    /// Sends have completed. After a success there is room in the ring, after an error the
-    /// connection has to be closed. The send queue's worker.
+    /// Handles completed Sends. After a success there is room in the ring; after an error the
+    /// connection must be closed. The send CQ's worker.
     fn sent(worker: &SendWorker<'_, Self>, status: WcStatus);
 
     /// A control Send ([`CtrlSendPool`](super::ctrl_send::CtrlSendPool)) has completed, and is
-    /// idle. The send queue's worker.
+    /// idle. The send CQ's worker.
     fn ctrl_sent(worker: &SendWorker<'_, Self>, status: WcStatus);
 }
 
-/// The right to send, and what that takes.
+/// The right to send, and the state that sending needs.
 pub(crate) struct RequestSender<W> {
     ring: Arc<SendCtxRing>,
     /// The last entry that was used.
