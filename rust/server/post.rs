@@ -23,10 +23,7 @@ use super::{
 };
 use crate::{
     lib::close_reason::CloseReason,
-    sunrpc::svc::{
-        XprtHandle,
-        XprtTimer, //
-    },
+    sunrpc::svc::XprtTimer,
     verbs::{
         CallRead,
         Endpoint,
@@ -196,13 +193,17 @@ fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chai
     Ok(())
 }
 
-/// Posts waiting chains as long as the Send Queue has room.
+/// Posts waiting chains as long as the Send Queue has room. Called when a chain has been added, or
+/// another has completed: the connection makes progress, and SUNRPC must not close it as idle.
 #[cold]
 pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
     let queue = ctx.sender.queue();
-    if queue.is_shared() && ctx.xprt().is_some_and(XprtHandle::is_peer_valid) {
-        queue.share_all();
+    if let Some(xprt) = ctx.xprt() {
+        xprt.clear_old();
+        if queue.is_shared() && xprt.is_peer_valid() {
+            queue.share_all();
+        }
     }
     while let Some(next) = ctx.send_backlog.next(queue) {
         ctx.entries_reserved();

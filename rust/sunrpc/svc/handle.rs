@@ -141,6 +141,15 @@ impl XprtHandle {
         self.xprt().flags().clear::<{ bindings::XPT_CONN }>();
     }
 
+    /// Tells that the connection is in use, as SUNRPC does for each Call that a thread takes.
+    ///
+    /// `svc_age_temp_xprts()` closes a connection that is not busy and has no other reference, if
+    /// no thread has taken a Call since its last pass. No thread does while chains wait for the
+    /// Send Queue, and they hold no reference. In C, a thread waits and holds one.
+    pub(crate) fn clear_old(&self) {
+        self.xprt().flags().clear::<{ bindings::XPT_OLD }>();
+    }
+
     /// Wakes an nfsd thread for the transport, if there is something to do.
     ///
     /// Does nothing for a closing transport, which the closing thread has enqueued. SUNRPC puts the
