@@ -20,6 +20,7 @@ use kernel::{
 
 use crate::{
     lib::{
+        memalloc::NoIo,
         poll_timer::{
             Poll,
             PollTimer, //
@@ -122,14 +123,17 @@ impl ListenerOps for Arc<AcceptQueue> {
         // peer's initiator depth.
         let peer_initiator_depth = request.responder_resources();
         let peer_responder_resources = request.initiator_depth();
+        // Memory reclaim may wait for a mount of this host, whose client may wait for a connection
+        // that this worker of the CM is to report.
+        let _noio = NoIo::begin();
+        let Ok(waiting) = KBox::new(self.clone(), GFP_KERNEL) else {
+            return;
+        };
         let mut pending = self.requests().pending.lock();
         // Reserve first: an endpoint must not be dropped in the handler of its own request.
         if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
             return;
         }
-        let Ok(waiting) = KBox::new(self.clone(), GFP_KERNEL) else {
-            return;
-        };
         let Ok(endpoint) = request.into_endpoint(ServerEp::new(waiting)) else {
             return;
         };
