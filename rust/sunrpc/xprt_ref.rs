@@ -94,9 +94,11 @@ impl<'a> XprtRef<'a> {
     /// be out of date.
     ///
     /// `xprt_schedule_autodisconnect()` sets `last_used` at the end of each RPC, and starts the
-    /// timer if no request waits for a Reply. `last_used` is before `expires` then. Only the timer
-    /// itself, `xprt_init_autodisconnect()`, sets a later `last_used`. A request that waits for a
-    /// Reply stops the timer.
+    /// timer if no request waits for a Reply. `last_used` is before `expires` then. The timer
+    /// itself, `xprt_init_autodisconnect()`, sets a later `last_used`. So does the end of an RPC
+    /// while others wait for their Replies, if RPCs have overlapped for longer than the timeout.
+    /// When the last of these has its Reply, the answer is wrong until that RPC ends. A request
+    /// that waits for a Reply stops the timer.
     pub(super) fn is_idle(self) -> bool {
         let has_timer = read_once!(self, idle_timeout) != 0;
         let waits = !read_once!(self, recv_queue.rb_node).is_null();
