@@ -57,6 +57,9 @@ wait_delay_hits() {
 	return 1
 }
 
+# delays_have_ended COUNT: whether so many delays of the first function have ended.
+delays_have_ended() { [ "$(cut -d, -f1 /sys/module/delay_fn/parameters/ended)" -ge "$1" ]; }
+
 # Unloads the fault modules that tests load through this library or by insmod.
 unload_fault_modules() {
 	local each

@@ -34,6 +34,10 @@ static ulong concurrent[MAX_FUNCTIONS];
 module_param_array(concurrent, ulong, &counts, 0444);
 MODULE_PARM_DESC(concurrent, "number of hits while another hit was being delayed");
 
+static ulong ended[MAX_FUNCTIONS];
+module_param_array(ended, ulong, &counts, 0444);
+MODULE_PARM_DESC(ended, "number of delays that have ended");
+
 static atomic_t delaying;
 
 static struct kretprobe probes[MAX_FUNCTIONS];
@@ -51,6 +55,7 @@ static void hit(struct kretprobe_instance *instance, bool on_entry)
 	atomic_inc(&delaying);
 	mdelay(delay_ms[i]);
 	atomic_dec(&delaying);
+	ended[i]++;
 }
 
 static int entry_handler(struct kretprobe_instance *instance, struct pt_regs *regs)
