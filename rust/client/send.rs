@@ -112,16 +112,24 @@ fn choose(
         long_reply: conn.limits.pulled_replies
             && (shared.reply_histories.of(call.procedure()).is_long() || call.was_sent()),
     };
-    let mut plan = call::plan(&shape, &conn.limits);
+    let plan = call::plan(&shape, &conn.limits);
     let gathers = |plan: &Plan| plan.call == CallPlan::Inline { pull_up: false };
     if message.page_len() != 0 && plan.as_ref().is_ok_and(gathers) && !can_gather(message) {
-        let limits = CallLimits {
-            sges: 0,
-            ..conn.limits
-        };
-        plan = call::plan(&shape, &limits);
+        return choose_without_gather(conn, &shape);
     }
     plan.map_err(|_| SendError::TooBig)
+}
+
+/// Chooses the form of a Call whose pages cannot be sent from.
+// Not inlined, so that `call::plan()` has one caller in `choose`, and is inlined there.
+#[cold]
+#[inline(never)]
+fn choose_without_gather(conn: &Connection, shape: &CallShape) -> Result<Plan, SendError> {
+    let limits = CallLimits {
+        sges: 0,
+        ..conn.limits
+    };
+    call::plan(shape, &limits).map_err(|_| SendError::TooBig)
 }
 
 /// Whether references can hold the pages until the Send completes. Slab pages take no references.

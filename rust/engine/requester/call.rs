@@ -236,7 +236,7 @@ impl CallLimits {
 /// # Errors
 ///
 /// [`TooBig`] if the Call or the chunk for its Reply exceeds the limits in every form.
-#[inline]
+#[inline(always)]
 pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
     let (reply, roundup, offered) = plan_reply(shape, limits).ok_or(TooBig)?;
     let header = MIN_LEN.saturating_add(offered);
@@ -255,7 +255,7 @@ pub fn plan(shape: &CallShape, limits: &CallLimits) -> Result<Plan, TooBig> {
 
 /// Chooses the chunk for the Reply, and its room for the roundup. Also returns the bytes that the
 /// chunk adds to the header.
-#[inline]
+#[inline(always)]
 fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, u32, usize)> {
     let room = &shape.reply;
     if fits(limits.receive, MIN_LEN, room.total()?) {
@@ -286,7 +286,7 @@ fn plan_reply(shape: &CallShape, limits: &CallLimits) -> Option<(ReplyPlan, u32,
 
 /// Chooses the form of a Call for a threshold of `send` bytes. The header has `header` bytes
 /// without Read segments.
-#[inline]
+#[inline(always)]
 fn plan_call(shape: &CallShape, limits: &CallLimits, send: u32, header: usize) -> Option<CallPlan> {
     let call = &shape.call;
     let total = call.total()?;
