@@ -174,6 +174,10 @@ fn make_sender(
     let made = pool.grow(limits.mrs_per_call);
     shared.stats.mrs_made.add(u64::from(made));
     trace!(xprtrdma_createmrs(ep.peer_addr(), made));
+    // A Call that needs more MRs than there will ever be would wait for ever.
+    if made < limits.mrs_per_call {
+        return Err(ConnectError::NoMemory);
+    }
     let most = limits.max_mrs().saturating_sub(made);
     let waiters = MrWaiters(shared.clone());
     let refresh = MrRefresh::new(pool.clone(), limits.mrs_per_call, most, waiters)?;

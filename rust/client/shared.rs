@@ -121,6 +121,9 @@ impl MrWaiter for MrWaiters {
     fn refilled(&self, made: u32) {
         trace!(xprtrdma_createmrs(self.0.xprt.peer(), made));
         self.0.stats.mrs_made.add(u64::from(made));
-        self.0.xprt.write_space();
+        // Without new MRs the Call would fail again at once, and start the worker again.
+        if made > 0 {
+            self.0.xprt.write_space();
+        }
     }
 }

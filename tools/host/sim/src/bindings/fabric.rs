@@ -24,6 +24,8 @@ pub(crate) struct Device {
     pub(crate) refuses_inv: u32,
     /// One in so many queue pairs cannot be created.
     pub(crate) few_queues: u32,
+    /// MRs that a protection domain may have; 0 if there is no limit.
+    pub(crate) few_mrs: usize,
     /// A peer that sends without a Receive breaks a law.
     pub(crate) honest: bool,
     /// It is one of iWARP.
@@ -67,6 +69,7 @@ impl Default for Device {
             posts_unnamed: None,
             refuses_inv: 0,
             few_queues: 0,
+            few_mrs: 0,
             honest: true,
             iwarp: false,
             merges: false,
@@ -270,6 +273,8 @@ pub(crate) struct Fabric {
     /// The devices of domains and completion queues, by address.
     pub(super) owners: BTreeMap<u32, usize>,
     pub(super) next: u32,
+    /// Completions that were handled, of all completion queues.
+    pub(super) handled: u64,
     /// What a peer was denied.
     pub(crate) denied: Vec<String>,
 }

@@ -141,6 +141,7 @@ fn poll(cq: u32, most: usize) {
         let next = fabric(|f| {
             let cq = f.cqs.get_mut(&cq)?;
             let cqe = cq.queue.pop_front()?;
+            f.handled += 1;
             if let Some((qp, retired)) = cqe.retires {
                 if let Some(qp) = f.qps.get_mut(&qp) {
                     qp.used -= retired;

@@ -13,6 +13,9 @@ use super::rpc_pages::Pages;
 use super::rpc_tasks::*;
 use super::*;
 
+/// How often a task may be woken to send a Call for which there is no space, while no completion
+/// can have made some.
+const WAKES: u32 = 16;
 /// A key that nothing wakes.
 const LATE: usize = 20;
 
@@ -171,6 +174,7 @@ impl Client {
                 self.connected(began);
             }
             // call_transmit
+            let (mut tries, mut handled) = (0, 0);
             loop {
                 (*task).tk_status = 0;
                 if (*task).killed != 0 {
@@ -188,7 +192,17 @@ impl Client {
                     errno if errno == ENOBUFS as c_int || errno == ENOMEM as c_int => {
                         delay(task);
                     }
-                    errno if errno == EBADSLT as c_int || errno == EAGAIN as c_int => {}
+                    errno if errno == EBADSLT as c_int => {}
+                    errno if errno == EAGAIN as c_int => {
+                        let now = fabric(|f| f.handled);
+                        if handled != now {
+                            (tries, handled) = (0, now);
+                        }
+                        tries += 1;
+                        if tries > WAKES {
+                            sched::fail("a task is woken again and again, and there is no space");
+                        }
+                    }
                     errno if errno == ENOTCONN as c_int => {
                         return match clock.check(task) {
                             Some(errno) => self.failed(call, errno),

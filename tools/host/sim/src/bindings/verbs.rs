@@ -117,12 +117,20 @@ pub(crate) unsafe extern "C" fn ib_alloc_mr(
     if kernel::memory::fails(kernel::alloc::flags::GFP_KERNEL, "a memory region") {
         return kernel::error::code::ENOMEM.to_ptr();
     }
+    let domain = unsafe { (*pd).number };
+    let too_many = fabric(|f| {
+        let made = f.mrs.values().filter(|mr| mr.pd == domain).count();
+        f.device.few_mrs > 0 && made >= f.device.few_mrs
+    });
+    if too_many {
+        return kernel::error::code::ENOMEM.to_ptr();
+    }
     fabric(|f| {
         let number = number(f);
         f.mrs.insert(
             number,
             Mr {
-                pd: unsafe { (*pd).number },
+                pd: domain,
                 segments: Vec::new(),
                 valid: None,
                 kept: Vec::new(),

@@ -149,5 +149,8 @@ pub(super) fn both_ends_use_all_mrs(config: &Config) -> Result<Seen, String> {
         faults.device.attrs.max_fast_reg_page_list_len = pick(&[32, 64]);
         faults.manners.breaks_off = pick(&[0, 0, 5]);
         faults.kills = pick(&[0, 0, 10]);
+        (faults.nfsd.late, faults.nfsd.late_ms) = (pick(&[0, 3]), 500);
+        // One Call needs up to 9 or 13.
+        faults.device.few_mrs = pick(&[0, 6, 13, 16]) as usize;
     })
 }

@@ -90,6 +90,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         && faults.moves == 0
         && faults.device.refuses + faults.device.refuses_inv == 0
         && faults.device.few_queues == 0
+        && faults.device.few_mrs == 0
         // A thread of nfsd that is late accepts no connection.
         && faults.nfsd.late == 0
         && faults.device.stalls_reads == 0
@@ -131,6 +132,8 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let late = faults.device.late > 0;
     let device = &faults.device;
     let refuses = device.refuses + device.refuses_inv + device.few_queues > 0;
+    // A connection with too few MRs is not made.
+    let refuses = refuses || device.few_mrs > 0;
     let late = late || device.stalls_reads > 0;
     let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
@@ -175,6 +178,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         f.device.refuses = 0;
         f.device.refuses_inv = 0;
         f.device.few_queues = 0;
+        f.device.few_mrs = 0;
         f.device.late = 0;
         f.device.stalls_reads = 0;
     });
