@@ -77,8 +77,8 @@ pub(super) struct Released {
 struct State {
     /// Pages that are charged for `held`.
     pages: usize,
-    slots: ExposedSlots<KVec<ExposedSlot>>,
-    held: KVec<Held>,
+    slots: ExposedSlots<KVVec<ExposedSlot>>,
+    held: KVVec<Held>,
 }
 
 impl State {
@@ -127,7 +127,7 @@ impl ExposedReplies {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
-                State { pages: 0, slots: ExposedSlots::new(KVec::new()), held: KVec::new() },
+                State { pages: 0, slots: ExposedSlots::new(KVVec::new()), held: KVVec::new() },
                 "ExposedReplies::state"
             ),
             mapper <- new_mutex!(None, "ExposedReplies::mapper"),
@@ -161,11 +161,11 @@ impl ExposedReplies {
         pages: u32,
         gaps: bool,
     ) -> Result {
-        let mut held = KVec::with_capacity(slots as usize, GFP_KERNEL)?;
+        let mut held = KVVec::with_capacity(slots as usize, GFP_KERNEL)?;
         for _ in 0..slots {
             held.push(Held::default(), GFP_KERNEL)?;
         }
-        let free = KVec::from_elem(ExposedSlot::Free, slots as usize, GFP_KERNEL)?;
+        let free = KVVec::from_elem(ExposedSlot::Free, slots as usize, GFP_KERNEL)?;
         *self.state.lock() = State {
             pages: 0,
             slots: ExposedSlots::new(free),

@@ -71,7 +71,7 @@ pub(super) struct RecvQueue {
     /// The size of a buffer, in bytes.
     size: Atomic<u32>,
     /// For each buffer, when its Call has arrived, in jiffies, or 0.
-    arrivals: SetOnce<KVec<Atomic<u64>>>,
+    arrivals: SetOnce<KVVec<Atomic<u64>>>,
     #[pin]
     idle: Pool<Buffer>,
 }
@@ -132,7 +132,7 @@ impl RecvQueue {
                 Ok(()) => break,
             }
         }
-        let mut arrivals = KVec::with_capacity(limits.buffers() as usize, GFP_KERNEL)?;
+        let mut arrivals = KVVec::with_capacity(limits.buffers() as usize, GFP_KERNEL)?;
         for _ in 0..limits.buffers() {
             arrivals.push(Atomic::new(0), GFP_KERNEL)?;
         }
