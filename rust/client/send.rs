@@ -167,9 +167,9 @@ fn failed(
     if error == SendError::Again {
         shared.stats.send.mr_waits.add(1);
         trace!(xprtrdma_nomrs_err(conn.ep.peer_addr(), call.task()));
-        // All MRs are in use, or all but too few. An MR that returns to the pool wakes this task, and
-        // so does `MrRefresh` if it allocates any. Become a waiter before calling `want`: the thread
-        // that clears the flag must find a waiter.
+        // All MRs are in use, or all but too few. An MR that returns to the pool wakes this task,
+        // and so does `MrRefresh` if it allocates any. Become a waiter before calling `want`: the
+        // thread that clears the flag must find a waiter.
         let pool = sender.pool();
         shared.xprt.wait_for_space();
         pool.want();

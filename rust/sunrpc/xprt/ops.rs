@@ -160,7 +160,8 @@ unsafe extern "C" fn get_srcport<T: Transport>(raw: *mut bindings::rpc_xprt) -> 
     unsafe { local_addr::<T>(raw) }.map_or(0, |addr| addr.port())
 }
 
-/// The address of this end, if there is a connection. Takes a mutex.
+/// The address of this end, if there is a connection. Also `None` while another thread has the
+/// mutex `link`, which it may hold until the device answers.
 ///
 /// # Safety
 ///
@@ -168,5 +169,5 @@ unsafe extern "C" fn get_srcport<T: Transport>(raw: *mut bindings::rpc_xprt) -> 
 unsafe fn local_addr<T: Transport>(raw: *mut bindings::rpc_xprt) -> Option<SockAddr> {
     // SAFETY: By this function's contract.
     let state = unsafe { XprtState::<T>::from_raw(raw) };
-    state.with_link(|connection| connection.and_then(|connection| T::local_addr(connection)))
+    state.try_with_link(|connection| connection.and_then(|connection| T::local_addr(connection)))
 }

@@ -293,6 +293,16 @@ impl<T: Transport> XprtState<T> {
         // SAFETY: By I1 the connection may be read, since the mutex is held.
         f(unsafe { (*self.connection.get()).as_ref() })
     }
+
+    /// [`Self::with_link`] for a reader that must not wait for the device: calls `f` without the
+    /// connection while another thread has the mutex.
+    pub(super) fn try_with_link<R>(&self, f: impl FnOnce(Option<&Connection<T>>) -> R) -> R {
+        let Some(_link) = self.link.try_lock() else {
+            return f(None);
+        };
+        // SAFETY: By I1 the connection may be read, since the mutex is held.
+        f(unsafe { (*self.connection.get()).as_ref() })
+    }
 }
 
 /// The send lock of a transport, held.

@@ -2,7 +2,8 @@
 
 //! The file that shows the state of a transport, under `/sys/kernel/debug/rpcrdma/client`.
 //!
-//! Its reader takes only the mutex `link`, which an RPC takes only if it is abandoned.
+//! Its reader waits for no lock. While another thread has the mutex `link`, the file lacks the
+//! values of the connection: an RPC that is given up may hold the mutex until the device answers.
 
 use core::{
     fmt,
@@ -66,7 +67,7 @@ impl<T: Transport> Show for StateOf<T> {
         let state = unsafe { self.0.as_ref() };
         let status = status(state);
         // `lines` does not grow, so nothing is allocated under the mutex.
-        state.with_link(|connection| state.transport.show(&status, connection, lines))
+        state.try_with_link(|connection| state.transport.show(&status, connection, lines))
     }
 }
 

@@ -32,6 +32,11 @@ pub fn might_sleep(what: &str) {
 
 /// A lock is about to be taken, and the context waits for it.
 pub(crate) fn take(lock: usize, class: &'static str, spins: bool) {
+    if !sched::may_lock(class) {
+        sched::fail(format_args!(
+            "{class} is taken by a task that must not wait for others"
+        ));
+    }
     let nests = |held: &Held| held.lock != lock && held.class == class;
     let held = sched::with_held(|held| held.iter().any(nests));
     if held == Some(true) && !NESTED.contains(&class) {
@@ -44,11 +49,6 @@ pub(crate) fn take(lock: usize, class: &'static str, spins: bool) {
 
 /// A lock is about to be taken without a wait.
 pub(crate) fn try_take(lock: usize, class: &'static str, spins: bool) {
-    if !sched::may_lock(class) {
-        sched::fail(format_args!(
-            "{class} is taken by a task that must not wait for others"
-        ));
-    }
     let held = sched::with_held(|held| {
         let others: Vec<Held> = held.clone();
         held.push(Held { lock, class, spins });

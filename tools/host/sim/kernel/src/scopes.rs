@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a context must not do for a while: sleep, or take other locks than a few.
+//! What a context must not do for a while: sleep, or wait for other locks than a few.
 
 use super::world::{current, world};
 
@@ -30,7 +30,7 @@ pub fn no_sleep<R>(why: &'static str, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Calls `f` in a scope in which the context takes no locks but those of these classes.
+/// Calls `f` in a scope in which the context waits for no locks but those of these classes.
 pub fn only_locks<R>(classes: &'static [&'static str], f: impl FnOnce() -> R) -> R {
     let id = current().expect("a context");
     world(|w| w.contexts[id].only_locks = Some(classes));
@@ -39,7 +39,7 @@ pub fn only_locks<R>(classes: &'static [&'static str], f: impl FnOnce() -> R) ->
     result
 }
 
-/// Whether the context may take locks of this class.
+/// Whether the context may wait for locks of this class.
 pub(crate) fn may_lock(class: &str) -> bool {
     let only = current().and_then(|id| world(|w| w.contexts[id].only_locks));
     only.is_none_or(|classes| classes.contains(&class))

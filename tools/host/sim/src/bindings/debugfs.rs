@@ -12,8 +12,8 @@ use kernel::{lockdep, sched};
 
 use super::*;
 
-/// The locks that a reader may take. No RPC takes one of them unless it is given up.
-const LOCKS: [&str; 3] = ["XprtState::link", "PARTIALS", "ENDED"];
+/// The locks that a reader may wait for. No RPC takes one of them.
+const LOCKS: [&str; 2] = ["PARTIALS", "ENDED"];
 
 /// The content of a file, and its operations, by address.
 type Shown = (usize, usize);
