@@ -50,6 +50,7 @@ void rpcrdma_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
 				 enum dma_data_direction dir);
 
 /* Devices */
+int rpcrdma_ibdev_to_node(struct ib_device *dev);
 bool rpcrdma_protocol_iwarp(const struct ib_device *dev, u32 port);
 bool rpcrdma_ib_or_roce(const struct ib_device *dev, u32 port);
 

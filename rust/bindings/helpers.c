@@ -92,6 +92,11 @@ void rpcrdma_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
 	ib_dma_sync_single_for_device(dev, addr, size, dir);
 }
 
+int rpcrdma_ibdev_to_node(struct ib_device *dev)
+{
+	return ibdev_to_node(dev);
+}
+
 bool rpcrdma_protocol_iwarp(const struct ib_device *dev, u32 port)
 {
 	return rdma_protocol_iwarp(dev, port);

@@ -10,14 +10,19 @@
 //! `kernel::dma` does not fit: it needs a device that is bound to a driver and has DMA operations.
 //! `ib_dma_*()` also serve the virtual devices (rxe, siw), which have none.
 
+use core::alloc::Layout;
+
 use kernel::{
     alloc::{
+        allocator::Kmalloc,
         flags::{
             __GFP_NOWARN,
             __GFP_ZERO, //
         },
         AllocError,
-        Flags, //
+        Allocator,
+        Flags,
+        NumaNode, //
     },
     prelude::*,
     sync::Arc, //
@@ -48,13 +53,19 @@ impl Direction {
     }
 }
 
-/// Allocates `size` bytes of zeroes. Logs no warning if that fails. `__GFP_ZERO` costs nothing
-/// where `init_on_alloc` is set; `KVec::from_elem()` would clear the memory a second time.
-pub(super) fn zeroes(size: usize, flags: Flags) -> Result<KVec<u8>, AllocError> {
-    let mut memory = KVec::with_capacity(size, flags | __GFP_NOWARN | __GFP_ZERO)?;
-    // SAFETY: The capacity is at least `size`, and `__GFP_ZERO` has initialized that memory.
-    unsafe { memory.inc_len(size) };
-    Ok(memory)
+/// Allocates `size` bytes of zeroes, if possible on the NUMA node of the domain's device. Logs no
+/// warning if that fails. `__GFP_ZERO` costs nothing where `init_on_alloc` is set;
+/// `KVec::from_elem()` would clear the memory a second time.
+pub(super) fn zeroes(pd: &Pd, size: usize, flags: Flags) -> Result<KVec<u8>, AllocError> {
+    let layout = Layout::array::<u8>(size).map_err(|_| AllocError)?;
+    // SAFETY: The device is valid, since its domain is borrowed.
+    let node = unsafe { bindings::rpcrdma_ibdev_to_node(pd.device()) };
+    // A virtual device has no node.
+    let node = NumaNode::new(node).unwrap_or(NumaNode::NO_NODE);
+    let memory = Kmalloc::alloc(layout, flags | __GFP_NOWARN | __GFP_ZERO, node)?;
+    // SAFETY: `KVec` frees with `Kmalloc`. The memory has at least `size` bytes, which `__GFP_ZERO`
+    // has initialized.
+    Ok(unsafe { KVec::from_raw_parts(memory.as_ptr().cast(), size, size) })
 }
 
 /// A contiguous buffer, mapped when it is created and unmapped when it is dropped.
@@ -86,7 +97,7 @@ impl DmaBuffer {
         direction: Direction,
         flags: Flags,
     ) -> Result<Self> {
-        let mut memory = zeroes(size, flags)?;
+        let mut memory = zeroes(pd, size, flags)?;
         let addr = DmaMapper::new(pd).map_buffer(&mut memory, direction.as_raw())?;
         pd.buffers().add(size);
         // INVARIANT: I1: just mapped. I2: the key is that of `pd`.

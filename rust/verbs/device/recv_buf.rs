@@ -49,7 +49,7 @@ impl RecvBuffer {
     ///
     /// `ENOMEM`, or `EIO` if the memory cannot be mapped.
     pub(in crate::verbs) fn new(pd: &Pd, size: usize, flags: Flags) -> Result<Self> {
-        let mut memory = zeroes(size, flags)?;
+        let mut memory = zeroes(pd, size, flags)?;
         let mappings = pd.recv_mappings().clone();
         let entry = mappings.reserve(flags)?;
         let addr = DmaMapper::new(pd)

@@ -39,6 +39,17 @@ impl<T> KVec<T> {
         Ok(this)
     }
 
+    /// A vector of memory that was allocated elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// [`Kmalloc`](crate::alloc::allocator::Kmalloc) has allocated the memory, which has `capacity`
+    /// elements, of which `length` are initialized.
+    pub unsafe fn from_raw_parts(memory: *mut T, length: usize, capacity: usize) -> Self {
+        // SAFETY: By this function's contract.
+        Self(unsafe { Vec::from_raw_parts(memory, length, capacity) })
+    }
+
     fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

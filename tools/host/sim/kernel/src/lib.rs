@@ -16,6 +16,7 @@
 //! | `error`       | error codes                                            |
 //! | `heap`        | memory whose addresses depend on the run alone         |
 //! | `memory`      | allocations: their failure, their end, their number    |
+//! | `numa`        | allocations on a NUMA node                             |
 //! | `kbox`        | `KBox`                                                 |
 //! | `kvec`        | `KVec`                                                 |
 //! | `arc`         | `Arc`, `ARef`, `Refcount`                              |
@@ -59,6 +60,7 @@ mod locks;
 mod macros_impl;
 pub mod memory;
 mod misc;
+mod numa;
 pub mod rwsem;
 pub mod sched;
 pub mod sync;
@@ -84,6 +86,7 @@ pub mod alloc {
     pub use crate::alloc_flags::{flags, AllocError, Flags};
     pub use crate::kbox::KBox;
     pub use crate::kvec::{KVVec, KVec};
+    pub use crate::numa::{allocator, Allocator, NumaNode};
 }
 
 /// The C interface of work items and locks.

@@ -16,6 +16,7 @@ use crate::sched;
 struct Live {
     layout: Layout,
     what: &'static str,
+    node: i32,
 }
 
 /// What memory is filled with when it is freed.
@@ -64,10 +65,16 @@ pub fn fails(flags: Flags, what: &'static str) -> bool {
     false
 }
 
-/// Notes an allocation.
+/// Notes an allocation, of no NUMA node in particular.
 pub fn note(addr: usize, layout: Layout, what: &'static str) {
+    note_on(addr, layout, what, -1);
+}
+
+/// Notes an allocation on a NUMA node; -1 if any will do.
+pub(crate) fn note_on(addr: usize, layout: Layout, what: &'static str, node: i32) {
     if layout.size() > 0 {
-        let old = LIVE.with_borrow_mut(|live| live.insert(addr, Live { layout, what }));
+        let one = Live { layout, what, node };
+        let old = LIVE.with_borrow_mut(|live| live.insert(addr, one));
         assert!(old.is_none(), "allocated twice");
     }
 }
@@ -139,6 +146,11 @@ pub fn live() -> BTreeMap<&'static str, usize> {
         }
         kinds
     })
+}
+
+/// The NUMA node that this allocation was made for; -1 if none.
+pub fn node_of(addr: usize) -> i32 {
+    LIVE.with_borrow(|live| live.get(&addr).map_or(-1, |one| one.node))
 }
 
 /// The allocation that contains this address, as its start and its end.

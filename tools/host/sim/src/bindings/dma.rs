@@ -179,11 +179,16 @@ pub(crate) fn device_writes(bus: u64, bytes: &[u8]) {
 }
 
 pub(crate) unsafe extern "C" fn rpcrdma_dma_map_single(
-    _dev: *mut ib_device,
+    dev: *mut ib_device,
     addr: *mut c_void,
     size: usize,
     direction: dma_data_direction,
 ) -> u64 {
+    let node = kernel::memory::node_of(addr.addr());
+    // SAFETY: By this function's contract.
+    if node != unsafe { rpcrdma_ibdev_to_node(dev) } {
+        sched::fail("a buffer is not on the NUMA node of its device");
+    }
     map(addr.cast(), size, direction)
 }
 

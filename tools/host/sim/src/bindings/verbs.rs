@@ -11,6 +11,15 @@ use kernel::sched;
 use super::fabric::*;
 use super::*;
 
+/// The server's device has a NUMA node, the client's is virtual.
+pub(crate) unsafe extern "C" fn rpcrdma_ibdev_to_node(dev: *mut ib_device) -> c_int {
+    if dev == device() {
+        1
+    } else {
+        -1
+    }
+}
+
 pub(crate) unsafe extern "C" fn rpcrdma_protocol_iwarp(_dev: *const ib_device, _port: u32) -> bool {
     fabric(|f| f.device.iwarp)
 }
