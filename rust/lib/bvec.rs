@@ -24,6 +24,13 @@ use crate::bindings::{
 /// `PAGE_SIZE` as a `u32`, the type of lengths in messages.
 pub(crate) const PAGE: u32 = PAGE_SIZE as u32;
 
+/// Returns whether `next` is the page right behind `page` in memory.
+#[inline]
+pub(crate) fn is_next_page(page: *const page, next: *const page) -> bool {
+    // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
+    cfg!(CONFIG_SPARSEMEM_VMEMMAP) && page.wrapping_add(1) == next
+}
+
 /// A run of bytes within one page.
 ///
 /// The lifetime is that of the owner's description of the memory. Code that maps the run for a

@@ -17,6 +17,7 @@ use core::{
 use kernel::prelude::*;
 
 use super::bvec::{
+    is_next_page,
     BVec,
     BVecs,
     WholePage,
@@ -106,6 +107,28 @@ impl PageSlot {
     fn replace(&mut self, page: NonNull<page>) -> Option<NonNull<page>> {
         // INVARIANT: I1: the slot gets the caller's reference.
         NonNull::new(core::mem::replace(&mut self.0, page.as_ptr()))
+    }
+}
+
+/// Puts neighbouring pages in ascending order, in which a device accesses them as one range.
+///
+/// The kernel often allocates neighbouring pages in descending order: it takes the pages of a CPU's
+/// free list last in, first out.
+#[inline]
+pub(crate) fn sort_neighbours(slots: &mut [PageSlot]) {
+    let descends = |four: &[PageSlot]| matches!(four, [a, b, ..] if is_next_page(b.0, a.0));
+    // Seven or more neighbours in descending order contain such a pair. Fewer are not worth more
+    // comparisons.
+    if slots.chunks_exact(4).any(descends) {
+        reverse_descending(slots);
+    }
+}
+
+/// Reverses each run of neighbouring pages in descending order.
+#[cold]
+fn reverse_descending(slots: &mut [PageSlot]) {
+    for run in slots.chunk_by_mut(|a, b| is_next_page(b.0, a.0)) {
+        run.reverse();
     }
 }
 

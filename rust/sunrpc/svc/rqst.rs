@@ -31,6 +31,7 @@ use crate::{
         displaced_pages::CtxtPages,
         foreign_buf::ForeignBuf,
         pages::{
+            sort_neighbours,
             PageArray,
             PageSink,
             PageSlot, //
@@ -175,6 +176,9 @@ impl<C: Types> Receiving<'_, C> {
         let slots = self.rqst.pages_mut();
         let count = count.min(slots.len());
         let slots = slots.get_mut(..count).unwrap_or_default();
+        // No message is in the pages. They keep this order while they are in use: the pages of one
+        // Call replace those of another.
+        sort_neighbours(slots);
         let taken = pages.take(slots);
         let empty = spare.fill(slots.get_mut(..taken).unwrap_or_default());
         self.rqst.note_empty(empty);

@@ -12,6 +12,7 @@ use kernel::{
 };
 
 use crate::lib::bvec::{
+    is_next_page,
     BVec,
     BVecs,
     PAGE, //
@@ -92,7 +93,7 @@ fn fill_rest<'r, 'p>(
         bytes = bytes.wrapping_add(bvec.len().into());
         // NO-OVERFLOW: A run has up to `MAX_RUN` bytes.
         let longer = last.len().wrapping_add(bvec.len());
-        if is_next_page(&before, &bvec) && before.adjoins(&bvec) && longer <= MAX_RUN {
+        if is_next_page(before.page(), bvec.page()) && before.adjoins(&bvec) && longer <= MAX_RUN {
             last.set_len(longer);
         } else {
             last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));
@@ -104,7 +105,7 @@ fn fill_rest<'r, 'p>(
                 let bvec = page.bvec().ok_or(EINVAL)?;
                 bytes = bytes.wrapping_add(PAGE.into());
                 let longer = last.len().wrapping_add(PAGE);
-                if is_next_page(&before, &bvec) && longer <= MAX_RUN {
+                if is_next_page(before.page(), bvec.page()) && longer <= MAX_RUN {
                     last.set_len(longer);
                 } else {
                     last = room.next().ok_or(EINVAL)?.write(Run::new(&bvec));
@@ -116,11 +117,4 @@ fn fill_rest<'r, 'p>(
     }
     // NO-OVERFLOW: No more are left than there were.
     Ok((most.wrapping_sub(room.len()), bytes))
-}
-
-/// Whether the page of `bvec` is right behind that of `before` in memory.
-#[inline]
-fn is_next_page(before: &BVec<'_>, bvec: &BVec<'_>) -> bool {
-    // With a virtual memory map, neighbouring pages have neighbouring `struct page`s.
-    cfg!(CONFIG_SPARSEMEM_VMEMMAP) && before.page().wrapping_add(1) == bvec.page()
 }

@@ -89,7 +89,7 @@ mod rpc_pages;
 mod rpc_reply;
 mod rpc_tasks;
 pub(crate) mod rqst;
-mod rw;
+pub(crate) mod rw;
 mod rw_mr;
 mod slots;
 pub(crate) mod svc;

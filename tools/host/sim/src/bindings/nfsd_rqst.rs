@@ -12,6 +12,12 @@ use super::*;
 
 thread_local! {
     static FILLED: Cell<usize> = const { Cell::new(0) };
+    static DESCENDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has `svc_alloc_arg()` fill slots with pages in descending order, as the kernel often does.
+pub(crate) fn set_descending(descending: bool) {
+    DESCENDING.set(descending);
 }
 
 /// The number of empty slots that `svc_alloc_arg()` has filled.
@@ -46,14 +52,17 @@ impl Rqst {
         // The first Reply pages up to `rq_next_page` may be empty; others must not be.
         let next = unsafe { self.raw.rq_next_page.offset_from(self.raw.rq_respages) } as usize;
         let nfree = self.raw.rq_pages_nfree;
-        for slot in self.pages[..nfree]
+        let mut empty: Vec<_> = self.pages[..nfree]
             .iter_mut()
             .chain(&mut self.respages[..next])
-        {
-            if slot.is_null() {
-                *slot = new_page();
-                FILLED.set(FILLED.get() + 1);
-            }
+            .filter(|slot| slot.is_null())
+            .collect();
+        if DESCENDING.get() {
+            empty.reverse();
+        }
+        FILLED.set(FILLED.get() + empty.len());
+        for slot in empty {
+            *slot = new_page();
         }
         self.raw.rq_pages_nfree = 0;
         self.raw.rq_next_page = self.raw.rq_respages;

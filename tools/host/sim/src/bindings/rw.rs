@@ -2,6 +2,7 @@
 
 //! `rdma_rw_ctx_*()`: RDMA Reads and Writes of local memory.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 
 use kernel::error::code;
@@ -9,6 +10,21 @@ use kernel::ffi::c_int;
 
 use super::rw_mr::{silent_cqe, Registered};
 use super::*;
+
+thread_local! {
+    static DESCENDING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The most neighbouring pages in descending order that a device was to write to by one transfer.
+pub(crate) fn most_descending() -> usize {
+    DESCENDING.get()
+}
+
+fn note_descending(bvecs: &[bio_vec]) {
+    let descends = |a: &bio_vec, b: &bio_vec| b.bv_page.wrapping_add(1) == a.bv_page;
+    let most = bvecs.chunk_by(descends).map(<[_]>::len).max();
+    DESCENDING.set(DESCENDING.get().max(most.unwrap_or(0)));
+}
 
 /// What is behind `rdma_rw_ctx`.
 struct Transfer {
@@ -64,9 +80,12 @@ pub(crate) unsafe extern "C" fn rdma_rw_ctx_init_bvec(
     if kernel::memory::fails(kernel::alloc::flags::GFP_KERNEL, "a transfer") {
         return code::ENOMEM.to_errno();
     }
+    let bvecs = unsafe { core::slice::from_raw_parts(bvecs, count as usize) };
+    if direction == dma_data_direction_DMA_FROM_DEVICE {
+        note_descending(bvecs);
+    }
     let mut sges: Vec<ib_sge> = Vec::new();
-    for i in 0..count as usize {
-        let bvec = unsafe { &*bvecs.add(i) };
+    for bvec in bvecs {
         let (offset, len) = (bvec.bv_offset as usize, bvec.bv_len as usize);
         let addr = unsafe { rpcrdma_dma_map_page(device, bvec.bv_page, offset, len, direction) };
         if unsafe { rpcrdma_dma_mapping_error(device, addr) } != 0 {

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use kernel::sched::{self, pick, Config};
+use kernel::sched::{self, below, pick, Config};
 
 use super::faults::Faults;
 use super::nfsd::Nfsd;
@@ -13,10 +13,14 @@ use super::peer::{Manners, Peer};
 use super::peer_steps::PeerSteps;
 use super::rpc::Rpc;
 use super::world::{self, World};
-use crate::bindings::{memory, nfsd_rqst, nfsd_threads, svc};
+use crate::bindings::{memory, nfsd_rqst, nfsd_threads, rw, svc};
+
+/// The server may leave so many neighbouring pages in descending order.
+const MAX_DESCENDING: usize = 6;
 
 /// A client that has sent WRITEs stays. Others connect, send a Call, and leave. Laws: the next
-/// WRITE finds the pages that the first ones have displaced; the last connection leaves none.
+/// WRITE finds the pages that the first ones have displaced; the last connection leaves none; and
+/// no Read is into many pages in descending order.
 pub(super) fn server_keeps_spare_pages(config: &Config) -> Result<Seen, String> {
     let nfsd = Rc::new(Nfsd::default());
     sched::begin(&Config {
@@ -49,6 +53,7 @@ pub(super) fn server_keeps_spare_pages(config: &Config) -> Result<Seen, String> 
             Rc::new(Peer::new(manners, nfsd.clone(), vec![rpc]))
         })
         .collect();
+    nfsd_rqst::set_descending(below(2) == 0);
     world::begin(config, world, nfsd)?;
     let all = [&[stays.clone()], &leave[..]].concat();
     sched::add_source(Rc::new(PeerSteps(stays.clone())));
@@ -68,6 +73,12 @@ pub(super) fn server_keeps_spare_pages(config: &Config) -> Result<Seen, String> 
     // a page away if it is in a Reply chunk.
     if filled > 2 {
         return Err(format!("nfsd has allocated {filled} pages for a WRITE"));
+    }
+    let descending = rw::most_descending();
+    if descending > MAX_DESCENDING {
+        return Err(format!(
+            "a Read is into {descending} pages in descending order"
+        ));
     }
     stays.lose();
     let own = nfsd_threads::pages();
