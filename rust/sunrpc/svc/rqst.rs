@@ -297,7 +297,8 @@ impl<C: Types> Receiving<'_, C> {
     ///
     /// `head` and `tail` are memory of the request, or of `call`, which C may write while it is
     /// foreign-owned.
-    #[inline]
+    // Out of line, it gets its arguments in memory.
+    #[inline(always)]
     unsafe fn fill(
         mut self,
         head: kvec,
@@ -339,7 +340,8 @@ impl<C: Types> Receiving<'_, C> {
         }
         let flags = self.rqst.flags();
         flags.set::<{ bindings::RQ_SECURE }>();
-        // The previous Call of this thread, perhaps over TCP, has left its own value.
+        // The previous Call of this thread, perhaps over TCP, has left its own value. It is the
+        // same as a rule, and then the test saves an atomic operation.
         let is_local = self.rqst.xprt().peer_is_local();
         if is_local != flags.test(1 << bindings::RQ_LOCAL) {
             if is_local {
