@@ -41,3 +41,28 @@ rule_test_kernels() {
 	END
 	rm -r "$tree"
 }
+
+# tools/mutants/listed ends the tests of a change when a signal ends it.
+rule_test_interrupt() {
+	local tree listed
+
+	tree=$(mktemp -d)
+	planted_harness mutants
+	mkdir -p "$tree"/{include,rust,tools/host}
+	touch "$tree"/{Kbuild,Documentation/operating.rst,tools/host/a.rs}
+	echo 'fn a() {}' >"$tree/rust/a.rs"
+	printf '%s\t' H1 rust/a.rs a b sim >"$tree/tools/mutants/changes"
+	# shellcheck disable=SC2016 # expanded by the stub
+	stub tools/mutants/simulate 'exec 9>"${0%/*}/running"; flock 9; touch "${0%/*}/started"; sleep 60'
+	XDG_CACHE_HOME=$tree "$tree/tools/mutants/listed" >/dev/null 2>&1 &
+	listed=$!
+	for _ in {1..300}; do
+		[ ! -e "$tree/tools/mutants/started" ] || break
+		sleep 0.1
+	done
+	[ -e "$tree/tools/mutants/started" ] || echo "the tests of a change did not start"
+	kill $listed
+	wait $listed
+	flock -w 5 "$tree/tools/mutants/running" true || echo "the tests of a change outlive tools/mutants/listed"
+	rm -r "$tree"
+}
