@@ -66,3 +66,35 @@ rule_test_interrupt() {
 	flock -w 5 "$tree/tools/mutants/running" true || echo "the tests of a change outlive tools/mutants/listed"
 	rm -r "$tree"
 }
+
+# signed PIN SIGN-FILE-LINE...: builds a package in $tree up to the step behind the signature, with these
+# lines in place of sign-file, and names the files that hold the key or the PIN then.
+signed() {
+	stub "${kbuild#"$tree"/}/scripts/sign-file" "${@:2}"
+	XDG_CACHE_HOME=$tree TMPDIR=$tree/tmp KBUILD_SIGN_PIN=$1 MODULE_SIGN_KEY=$tree/key \
+		MODULE_SIGN_CERT=$tree/key.der setsid -w "$tree/tools/package/build" --inner "$tree/rpcrdma.ko" \
+		>"$tree/said" 2>&1 && echo "the package is built without the command nfsrdma"
+	grep -rlE 'of the key' "$tree/tmp" "$tree/out"
+}
+
+# tools/package/build signs the module, and leaves no copy of the key or its PIN if that fails.
+rule_test_signature() (
+	tree=$(mktemp -d)
+	planted_harness package
+	mkdir -p "$tree/tmp" "$tree/include"
+	echo '#define RPCRDMA_MODULE_VERSION "0.1"' >"$tree/include/version.h"
+	plant "$tree/rpcrdma.ko"
+	kbuild=$(XDG_CACHE_HOME=$tree bash -c '. tools/env/cache.sh; toolchain_path')/usr/lib/linux-kbuild-0
+	echo 'contents of the key' >"$tree/key"
+	echo certificate >"$tree/key.der"
+	# shellcheck disable=SC2016 # expanded by the stub
+	stub tools/env/enter 'cd "$2"; exec "${@:3}"'
+	# shellcheck disable=SC2016 # expanded by the stub
+	signed 'PIN of the key' 'cat "$2" "$3" >signature; echo "$KBUILD_SIGN_PIN" >>signature' \
+		'tr -d "\n" <signature | tr " " _ >>"$4"'
+	grep -q 'contents_of_the_keycertificatePIN_of_the_key$' "$tree/out/package/source/rpcrdma.ko" ||
+		echo "the module is not signed: $(cat "$tree/said")"
+	signed 'PIN of the key' 'exit 1'
+	signed 'PIN of the key' 'kill -INT 0; sleep 10'
+	rm -r "$tree"
+)
