@@ -19,6 +19,14 @@ stub() {
 	chmod +x "$tree/$1"
 }
 
+# planted_commit: makes a repository of $tree, or commits what has changed.
+planted_commit() {
+	printf '%s\n' /out/ /rpcrdma/ >"$tree/.gitignore"
+	git -C "$tree" init -q
+	git -C "$tree" add -A
+	git -C "$tree" -c user.name=a -c user.email=b commit -q -m a
+}
+
 # tools/test/kernels fails if tools/test/run ends without a summary, or if no test passed.
 rule_test_kernels() {
 	local tree status said run expected
@@ -98,3 +106,34 @@ rule_test_signature() (
 	signed 'PIN of the key' 'kill -INT 0; sleep 10'
 	rm -r "$tree"
 )
+
+# The outputs that tools/test/run judges are those of this module, on this commit, with the default
+# length, and whole.
+rule_test_judged() {
+	local tree run
+
+	tree=$(mktemp -d)
+	planted_harness test
+	stub tools/test/prepare 'exit 0'
+	# shellcheck disable=SC2016 # expanded by the stub
+	stub tools/test/suite 'echo 1..1' 'echo "ok 1 - a"' '[ "$1" != stopped ] || kill -INT 0'
+	# shellcheck disable=SC2016 # expanded by the stub
+	stub tools/conformance/run 'echo "$*" >out/judged' 'echo 1..1' 'echo "ok 1 - a"'
+	planted_commit
+	mkdir -p "$tree/out/test"
+	printf '%s\n' '# commit 0123456789ab on 2026-01-02' '# ended after 3 s' >"$tree/out/test/older"
+	while read -r run; do
+		XDG_CACHE_HOME=$tree setsid -w bash -c "cd $tree; $run" >"$tree/out/said" 2>&1
+	done <<-'END'
+		tools/test/run one
+		tools/test/run --module c of_c
+		tools/test/run --module out/changed/rpcrdma.ko of_changed
+		LONG=1 tools/test/run of_long
+		LOADED=1 tools/test/run of_loaded
+		BED_BOUNCE=1 tools/test/run of_bounce
+		tools/test/run stopped
+		tools/test/run two
+	END
+	diff "$tree/out/judged" - <<<'--judge out/test one two' || cat "$tree/out/said"
+	rm -r "$tree"
+}

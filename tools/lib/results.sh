@@ -17,6 +17,17 @@ source_commit() {
 # stamp COMMIT: prints the line by which tools/results/record knows the commit of an output.
 stamp() { echo "# commit $1 on $(date +%F)"; }
 
+# test_outputs MODULE DEVICE: prints the directory in which tools/test/run leaves the outputs of suites
+# for this module and device, and for what the environment selects. With --case it appends "-cases".
+test_outputs() (
+	# shellcheck source=../env/cache.sh
+	. tools/env/cache.sh
+	out=out/test$variant
+	[ "$1" = ours ] || out+=-$(basename "$1" .ko)
+	[ "$2" = rxe ] || out+=-$2
+	echo "$out${LONG:+-long}${LOADED:+-loaded}${BED_BOUNCE:+-bounce}"
+)
+
 # record_rows NAME COMMIT MODULE [OPTION...]: records the tab-separated rows of standard input,
 # the first of which names the columns, of a run in the kernel of the environment. The options
 # are those of tools/results/record.
