@@ -137,3 +137,46 @@ rule_test_judged() {
 	diff "$tree/out/judged" - <<<'--judge out/test one two' || cat "$tree/out/said"
 	rm -r "$tree"
 }
+
+# refuses STATUS COMMIT: tools/results/record ends with STATUS for rows of COMMIT.
+refuses() {
+	local status=0
+
+	printf '%s\n' column row | "$tree/tools/results/record" rows planted --commit "$2" >"$tree/out/said" 2>&1 ||
+		status=$?
+	[ "$status" = "$1" ] || echo "tools/results/record: $status, not $1, for $2: $(cat "$tree/out/said")"
+	[ "$1" = 0 ] || grep -q '^error: nothing is recorded: ' "$tree/out/said" ||
+		echo "no reason is given: $(cat "$tree/out/said")"
+}
+
+# Results are recorded only if the sources are those with which the run began. tools/test/long takes
+# those with which each part began.
+rule_test_unchanged() {
+	local tree commit
+
+	tree=$(mktemp -d)
+	planted_harness results test
+	mkdir "$tree/out"
+	stub tools/test/field 'echo 1 >>Makefile; git add Makefile' \
+		'git -c user.name=a -c user.email=b commit -q -m b; echo 1 passed, 0 failed'
+	stub tools/test/debug 'echo 2 passed, 0 failed'
+	planted_commit
+	commit=$(git -C "$tree" rev-parse --short=12 HEAD)
+	refuses 0 "$commit"
+	refuses 1 0123456789ab
+	echo >"$tree/Documentation/new.rst"
+	refuses 0 "$commit"
+	echo >"$tree/selftests/new"
+	refuses 1 "$commit"
+	refuses 1 "$commit, dirty"
+	XDG_CACHE_HOME=$tree "$tree/tools/test/long" --record debug >"$tree/out/said" 2>&1 &&
+		echo "tools/test/long records changed sources: $(cat "$tree/out/said")"
+	planted_commit
+	XDG_CACHE_HOME=$tree "$tree/tools/test/long" --record field debug 2>&1 | tail -n 1 |
+		diff - <(echo '1 passed, 1 failed')
+	commit=$(git -C "$tree" rev-parse --short=12 HEAD)
+	sed -n 's/^# commit: /= /p; /^[a-z]/p' "$tree/Documentation/results/long.tsv" | cut -f 1,2,4 |
+		tr '\t' '|' | diff - <(printf '%s\n' "= $commit" 'part|result|last line' \
+		'debug|passed|2 passed, 0 failed')
+	rm -r "$tree"
+}

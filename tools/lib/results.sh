@@ -14,6 +14,18 @@ source_commit() {
 	echo "$commit"
 }
 
+# unchanged COMMIT: fails unless the sources are still those of COMMIT, on which a run began. The results
+# of other sources must not have its name.
+unchanged() {
+	local now
+
+	now=$(source_commit)
+	[ "$now" = "$1" ] && [[ $now != *dirty ]] && return
+	echo "error: nothing is recorded: the run began on commit $1, and the sources are now of $now" >&2
+	echo "    next: commit, and run again without a change of the sources until the end" >&2
+	return 1
+}
+
 # stamp COMMIT: prints the line by which tools/results/record knows the commit of an output.
 stamp() { echo "# commit $1 on $(date +%F)"; }
 
