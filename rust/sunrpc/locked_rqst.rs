@@ -78,6 +78,15 @@ impl<'a> Transmission<'a> {
         Ok(())
     }
 
+    /// Returns the credit of a Call that was not sent, although SUNRPC is told so.
+    #[cold]
+    pub(super) fn return_credit(self) {
+        let _locked = self.xprt().lock();
+        // SAFETY: By I1 the request stays, and with it its task. The function requires the
+        // `transport_lock`, which is held.
+        unsafe { bindings::xprt_release_rqst_cong(self.task().raw()) };
+    }
+
     /// Counts the bytes of a Call that was sent.
     #[inline]
     pub(super) fn end(self) {

@@ -149,8 +149,19 @@ fn transmit<C: Connection>(
     let data = unsafe { svc_xprt::data::<C>(connection.raw()) };
     rqst.begin()?;
     rqst.count();
-    data.send_backchannel(rqst.xid(), rqst.message())
-        .inspect_err(|_| rqst.uncount())
+    let sent = data.send_backchannel(rqst.xid(), rqst.message());
+    if sent.is_err() {
+        rqst.uncount();
+    }
+    match sent {
+        // nfsd makes a Call that has failed again at once, as long as the backchannel is up. Have
+        // this Call wait for a Reply instead, until it times out. That delays no other Call.
+        Err(SendError::TooBig) => {
+            rqst.return_credit();
+            Ok(())
+        }
+        sent => sent,
+    }
 }
 
 /// `release_request`: releases the credit of a request, unless the client still processes the Call.

@@ -66,6 +66,8 @@ pub(crate) struct Client {
     pub(super) connection: Cell<u32>,
     /// Connections are lost for no reason that asks for a longer delay.
     pub(crate) patient: Cell<bool>,
+    /// It is one of nfsd, which makes a Call that has failed again.
+    pub(crate) is_nfsd: Cell<bool>,
     pub(super) started: Cell<usize>,
     pub(super) xid: Cell<u32>,
     pub(super) attempts: Cell<u32>,
@@ -118,6 +120,7 @@ impl Client {
             connection: Cell::new(0),
             started: Cell::new(0),
             patient: Cell::new(false),
+            is_nfsd: Cell::new(false),
             xid: Cell::new(first_xid),
             attempts: Cell::new(0),
             failures: Cell::new(0),

@@ -22,6 +22,8 @@ pub(crate) struct Calls {
     /// The client drops one in so many Calls, and one in so many takes long.
     pub(crate) drops: u32,
     pub(crate) late: u32,
+    /// In one of so many rounds nfsd makes a Call that is longer than any message.
+    pub(crate) long: u32,
     /// nfsd gives up one of so many rounds.
     pub(crate) gives_up: u32,
     /// The time that nfsd waits for a Reply, in milliseconds. If it is 0, nfsd waits until the
@@ -109,6 +111,7 @@ pub(crate) fn call_at_umount(before: &Outcome) -> Rc<Outcome> {
         calls: 4,
         drops: 0,
         late: 0,
+        long: 0,
         gives_up: 0,
         timeout: 500,
     };
@@ -154,8 +157,16 @@ fn round(calls: Calls, may: May, count: usize, xid: &mut u32, outcome: &Outcome)
         return None;
     };
     let client = callback.client.clone();
+    client.is_nfsd.set(true);
     for _ in 0..count {
         client.start(to_call(Rpc::short(), may, &outcome.replies));
+    }
+    if calls.timeout > 0 && one_in(calls.long) {
+        client.start(to_call(
+            Rpc::too_long(),
+            May { fail: true },
+            &outcome.replies,
+        ));
     }
     if one_in(calls.gives_up) {
         for _ in 0..below(calls.calls as usize) {

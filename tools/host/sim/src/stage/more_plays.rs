@@ -43,6 +43,7 @@ pub(super) fn both_ends_call(config: &Config) -> Result<Seen, String> {
                 0
             },
             late: if broken { pick(&[0, 4, 20]) } else { 0 },
+            long: pick(&[0, 0, 2]),
             gives_up: pick(&[0, 1, 2]),
             timeout: if patient { 0 } else { pick(&[500, 9000]) },
         });

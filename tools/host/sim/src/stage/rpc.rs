@@ -76,6 +76,16 @@ impl Rpc {
         }
     }
 
+    /// An RPC whose Call is longer than any message.
+    pub(crate) fn too_long() -> Self {
+        Self {
+            xid: 0,
+            call: [300_000, 0, 0],
+            reply: [0; 3],
+            flags: 0,
+        }
+    }
+
     /// An RPC whose Call has a data item of `len` bytes, as a WRITE.
     pub(crate) fn write(xid: u32, len: u32) -> Self {
         Self {

@@ -200,7 +200,8 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     if !denied.is_empty() && lost.get() == 0 && !may.fail && !breaks && !gives_up {
         return Err(format!("an end was denied: {denied:?}"));
     }
-    let is_patient = calls.is_none_or(|calls| calls.drops + calls.late + calls.gives_up == 0);
+    let is_patient =
+        calls.is_none_or(|calls| calls.drops + calls.late + calls.long + calls.gives_up == 0);
     let faultless = is_patient && !may.fail && !breaks && !gives_up && faults.signals == 0;
     let pulled = files::at_rest(faultless)?;
     let all = clients.take();
