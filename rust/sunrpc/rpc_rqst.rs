@@ -124,12 +124,15 @@ impl<'a> RqstRef<'a> {
         unsafe { TaskRef::new(task) }
     }
 
-    /// The task, for traces.
+    /// The task, for traces. Until Linux 7.1 a kernel that cannot trace has no numbers of tasks.
     #[inline]
     pub(super) fn trace_task(self) -> Task {
         let task = self.task();
         Task {
+            #[cfg(CONFIG_TRACEPOINTS)]
             id: u32::from(read_once!(task, tk_pid)),
+            #[cfg(not(CONFIG_TRACEPOINTS))]
+            id: 0,
             client: task
                 .client()
                 .map_or(u32::MAX, |client| read_once!(client, cl_clid)),
