@@ -154,7 +154,9 @@ fn prepare(
         .map_err(|_| NotServed::Refused)?
         .ok_or(NotServed::Refused)?;
     let layout = assembly.layout();
-    if !conn.may_read || (!long && !eligible::allows_reads(payload, list, layout.length())) {
+    let word_at = |at| eligible::word_at(payload, at);
+    if !conn.may_read || (!long && !eligible::allows_reads(payload, list, layout.length(), word_at))
+    {
         return Err(NotServed::Refused);
     }
     call.layout = Some(layout);
@@ -311,11 +313,18 @@ fn is_call(pages: &PageArray, length: u32, xid: u32, reads: ReadList<'_>) -> boo
     let mut start = [0; call_header::MAX_LEN];
     let call = (u64::from(xid) << 32 | u64::from(inbound::CALL)).to_be_bytes();
     let len = length.min(start.len() as u32);
+    let word_at = |at| {
+        let mut word = [0; 4];
+        let span = Span { start: at, len: 4 };
+        pages
+            .read(span, &mut word)
+            .then(|| u32::from_be_bytes(word))
+    };
     start.get_mut(..len as usize).is_some_and(|start| {
         pages.read(Span { start: 0, len }, start)
             && start.starts_with(&call)
             && call_header::allows_reads(start, reads)
-            && eligible::allows_reads(start, reads, length)
+            && eligible::allows_reads(start, reads, length, word_at)
     })
 }
 

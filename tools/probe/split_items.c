@@ -281,8 +281,15 @@ static bool t_not_eligible(struct conn *c)
 		enc_opaque(&rpc, data, sizeof(data));
 		if (!part_refused(c, &rpc, part, where))
 			return false;
-		/* A part of the data. */
+		/* The handle and all that follows. */
+		part.len = rpc.len - part.from;
+		if (!part_refused(c, &rpc, part, where))
+			return false;
+		/* The first half of the data, and the second. */
 		part = (struct part){ .from = rpc.len - sizeof(data), .len = 256 };
+		if (!part_refused(c, &rpc, part, where))
+			return false;
+		part.from += 256;
 		if (!part_refused(c, &rpc, part, where))
 			return false;
 	}

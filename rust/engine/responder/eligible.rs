@@ -7,6 +7,7 @@
 
 use crate::wire::{
     pad,
+    whole_words,
     ReadList,
     Reader, //
 };
@@ -51,12 +52,25 @@ fn of_call(message: &[u8]) -> Eligible {
     }
 }
 
+/// Returns the word at byte `at` of `bytes`.
+#[inline]
+pub fn word_at(bytes: &[u8], at: u32) -> Option<u32> {
+    let rest = bytes.get(usize::try_from(at).ok()?..)?;
+    Reader::new(rest).word().ok()
+}
+
 /// Whether the chunks of `reads` reduce eligible arguments only, of the Call that begins with
-/// `message` and has `length` bytes when it is reassembled.
+/// `message` and has `length` bytes when it is reassembled. `word_at` returns a word of that Call
+/// in front of the chunk.
 ///
 /// A Position-zero chunk does not count: it holds the Call itself.
 #[inline]
-pub fn allows_reads(message: &[u8], reads: ReadList<'_>, length: u32) -> bool {
+pub fn allows_reads(
+    message: &[u8],
+    reads: ReadList<'_>,
+    length: u32,
+    word_at: impl FnOnce(u32) -> Option<u32>,
+) -> bool {
     let follow = match of_call(message) {
         Eligible::Any => return true,
         Eligible::Before(follow) => Some(follow),
@@ -76,5 +90,10 @@ pub fn allows_reads(message: &[u8], reads: ReadList<'_>, length: u32) -> bool {
         len = len.saturating_add(read.segment.length);
     }
     let end = first.position.saturating_add(len).saturating_add(pad(len));
-    follow.is_some_and(|follow| end.saturating_add(follow) == length)
+    if follow.is_none_or(|follow| end.saturating_add(follow) != length) {
+        return false;
+    }
+    // The length word of the item precedes the Position. The chunk may include the roundup.
+    let item_len = first.position.checked_sub(4).and_then(word_at);
+    item_len.is_some_and(|item_len| whole_words(item_len) == whole_words(len))
 }

@@ -16,13 +16,23 @@ const ARGUMENTS: u32 = 40;
 type Procedure = [u32; 3];
 
 /// Whether a Long Call of this procedure, which has `length` bytes when it is reassembled, may have
-/// the Read segments `reads` beside its Position-zero chunk: Positions and lengths.
+/// the Read segments `reads` beside its Position-zero chunk: Positions and lengths. The word before
+/// the first Position is the length of its item.
 fn accepted(procedure: Procedure, reads: &[(u32, u32)], length: u32) -> bool {
+    let first = reads.first().map_or(0, |&(at, _)| at);
+    let lens = reads.iter().filter(|&&(at, _)| at == first);
+    let item_len = lens.fold(0, |sum: u32, &(_, len)| sum.saturating_add(len));
+    accepted_behind(item_len, procedure, reads, length)
+}
+
+/// [`accepted`], if the word before the first Position is `word`.
+fn accepted_behind(word: u32, procedure: Procedure, reads: &[(u32, u32)], length: u32) -> bool {
+    let word_at = |at| reads.iter().any(|read| read.0 == at + 4).then_some(word);
     let rpc = words(&[&[XID, CALL, 2], &procedure[..], &[0; 4], &[7; 9]].concat());
     let mut all = vec![(0, segment(1, 64, 0x1000))];
     all.extend(reads.iter().map(|&(at, len)| (at, segment(2, len, 0x2000))));
     let call = nomsg_with_reads(&all);
-    eligible::allows_reads(&rpc, call_at_server(&call).chunks.reads, length)
+    eligible::allows_reads(&rpc, call_at_server(&call).chunks.reads, length, word_at)
 }
 
 /// Procedures of which one argument may be reduced, and the number of bytes behind this argument.
@@ -42,6 +52,11 @@ fn r8166_6_1_2_only_the_eligible_argument_is_reduced() {
                 let length = position + padded + behind;
                 let alone = [(position, len)];
                 assert!(accepted(procedure, &alone, length));
+                // No part of the item, and nothing in front of the item.
+                for word in [0, 7, padded + 1, padded + 4, 2 * padded, u32::MAX] {
+                    let whole = word.div_ceil(4) == padded / 4;
+                    assert_eq!(accepted_behind(word, procedure, &alone, length), whole);
+                }
                 // The roundup may be in the chunk, in a segment of its own.
                 assert!(accepted(
                     procedure,
@@ -61,6 +76,42 @@ fn r8166_6_1_2_only_the_eligible_argument_is_reduced() {
     }
 }
 
+#[test]
+fn r8166_6_1_2_chunk_begins_where_the_item_begins() {
+    let handle = [&[32][..], &[0x0100_0601; 8]].concat();
+    let name = [5, 0x6162_6364, 0x6500_0000];
+    let call = |procedure: Procedure, arguments: &[&[u32]]| {
+        let header = [&[XID, CALL, 2], &procedure[..], &[0; 4]].concat();
+        words(&[header, arguments.concat()].concat())
+    };
+    for len in [509, 510, 511, 512] {
+        let item = [&[len][..], &[0x7777_7777; 128]].concat();
+        let calls = [
+            // Offset, count, stable_how.
+            (call([NFS, 3, 7], &[&handle, &[0, 0, len, 2], &item]), 0),
+            // The sattr3 sets nothing.
+            (call([NFS, 3, 10], &[&handle, &name, &[0; 6], &item]), 0),
+            (call([NFS, 2, 8], &[&handle[1..], &[0, 0, len], &item]), 0),
+            (
+                call([NFS, 2, 13], &[&handle[1..], &name, &item, &[0; 8]]),
+                32,
+            ),
+        ];
+        for (rpc, behind) in calls {
+            let length = rpc.len() as u32;
+            let end = length - behind;
+            for position in (ARGUMENTS..end).step_by(4) {
+                let chunk = segment(2, end - position, 0x2000);
+                let header = nomsg_with_reads(&[(0, segment(1, 64, 0x1000)), (position, chunk)]);
+                let reads = call_at_server(&header).chunks.reads;
+                let allowed =
+                    eligible::allows_reads(&rpc, reads, length, |at| eligible::word_at(&rpc, at));
+                assert_eq!(allowed, position == end - 512, "{position}");
+            }
+        }
+    }
+}
+
 /// Whether a Call of this procedure may have `len` bytes in a Read chunk at `position`, and
 /// `inline` bytes in all.
 fn accepted_inline(procedure: Procedure, (position, len): (u32, u32), inline: u32) -> bool {
@@ -68,6 +119,7 @@ fn accepted_inline(procedure: Procedure, (position, len): (u32, u32), inline: u3
     bytes[15] = 0;
     let mut rpc = words(&[&[XID, CALL, 2], &procedure[..]].concat());
     rpc.resize(inline as usize, 0);
+    rpc[position as usize - 4..][..4].copy_from_slice(&len.to_be_bytes());
     bytes.extend(rpc);
     let call = call_at_server(&bytes);
     let (payload, reads) = (call.payload.unwrap(), call.chunks.reads);
@@ -79,7 +131,7 @@ fn accepted_inline(procedure: Procedure, (position, len): (u32, u32), inline: u3
     };
     Assembly::plan(Some(payload.len()), reads, &bounds).is_ok_and(|plan| {
         let length = plan.unwrap().layout().length();
-        eligible::allows_reads(payload, reads, length)
+        eligible::allows_reads(payload, reads, length, |at| eligible::word_at(payload, at))
     })
 }
 
@@ -160,7 +212,10 @@ fn r8166_6_1_2_truncated_calls_are_not_reduced() {
     let call = nomsg_with_reads(&[(0, segment(1, 24, 0x1000)), (24, segment(2, 4, 0x2000))]);
     let reads = call_at_server(&call).chunks.reads;
     for len in (0..24).step_by(4) {
-        assert!(!eligible::allows_reads(&rpc[..len], reads, 28), "{len}");
+        assert!(
+            !eligible::allows_reads(&rpc[..len], reads, 28, |_| Some(4)),
+            "{len}"
+        );
     }
-    assert!(eligible::allows_reads(&rpc, reads, 28));
+    assert!(eligible::allows_reads(&rpc, reads, 28, |_| Some(4)));
 }
