@@ -14,6 +14,8 @@
 #include "probe.h"
 
 #define FILE_HANDLE_MAX	64
+#define RPCSEC_GSS	6	/* RFC 2203 */
+#define GSS_CRED_LEN	20	/* bytes of the credential, without a handle */
 #define SATTR3_WORDS	6	/* of a sattr3 without attributes */
 
 /* Sends a compound, and moves @at to the arguments of its last result, which is number @last. */
@@ -306,12 +308,45 @@ static bool t_credential_long_call(struct conn *c)
 	return split_header_refused(c, IN_POSITION_ZERO_CHUNK);
 }
 
+/* A NULL Call that creates a GSS context, with the token in a Read chunk. */
+static bool t_token(struct conn *c)
+{
+	static const uint8_t token[64];
+	enum rest where;
+
+	for (where = INLINE; where <= IN_POSITION_ZERO_CHUNK; where++) {
+		struct enc rpc = { .len = 0 };
+		struct part part = { .len = sizeof(token) };
+
+		enc_u32(&rpc, new_xid());
+		enc_u32(&rpc, RPC_CALL);
+		enc_u32(&rpc, 2);
+		enc_u32(&rpc, NFS_PROGRAM);
+		enc_u32(&rpc, 4);
+		enc_u32(&rpc, NFSPROC4_NULL);
+		enc_u32(&rpc, RPCSEC_GSS);
+		enc_u32(&rpc, GSS_CRED_LEN);
+		enc_u32(&rpc, 1); /* version */
+		enc_u32(&rpc, 1); /* RPCSEC_GSS_INIT */
+		enc_u32(&rpc, 0);
+		enc_u32(&rpc, 1); /* rpc_gss_svc_none */
+		enc_u32(&rpc, 0);
+		enc_u64(&rpc, 0); /* verifier: AUTH_NONE */
+		part.from = rpc.len + 4;
+		enc_opaque(&rpc, token, sizeof(token));
+		if (!part_refused(c, &rpc, part, where))
+			return false;
+	}
+	return true;
+}
+
 static const struct test tests[] = {
 	{ "R8166-8.1-1", "the text of a link is split", t_symlink },
 	{ "-", "a SYMLINK without roundup is sent again", t_sent_again },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk", t_credential },
 	{ "R8166-8.2.2-1", "a credential in a Read chunk of a Long Call",
 	  t_credential_long_call },
+	{ "R8166-8.2.2-1", "the token of a GSS context in a Read chunk", t_token },
 	{ "R8166-6.1-2", "arguments that are not eligible", t_not_eligible },
 };
 

@@ -29,13 +29,14 @@ enum Eligible {
 const SATTR2: u32 = 32;
 
 /// Returns the eligible arguments of a procedure: data of WRITE, and the path of SYMLINK (RFC 8267
-/// Sections 4 and 5).
+/// Sections 4 and 5). NULL has no arguments, but may carry a token of RPCSEC_GSS instead of them,
+/// which may not be reduced (RFC 8166 Section 8.2.2).
 #[inline]
 const fn eligible(program: u32, version: u32, procedure: u32) -> Eligible {
     match (program, version, procedure) {
         (NFS, 3, 7 | 10) | (NFS, 2, 8) => Eligible::Before(0),
         (NFS, 2, 13) => Eligible::Before(SATTR2),
-        (NFS, 2 | 3, _) | (NFSACL, _, _) => Eligible::None,
+        (NFS, 2 | 3, _) | (NFSACL, _, _) | (_, _, 0) => Eligible::None,
         _ => Eligible::Any,
     }
 }

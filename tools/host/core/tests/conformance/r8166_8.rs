@@ -7,6 +7,7 @@ use rpcrdma_core::engine::requester::call::plan;
 use rpcrdma_core::engine::requester::call::CallPlan;
 use rpcrdma_core::engine::requester::call::ReplyPlan;
 use rpcrdma_core::engine::responder::call_header;
+use rpcrdma_core::engine::responder::eligible;
 use rpcrdma_core::engine::responder::reply;
 use rpcrdma_core::engine::responder::reply::Form;
 use rpcrdma_core::engine::responder::reply::Payload;
@@ -115,6 +116,25 @@ fn r8166_8_2_2_1_no_chunk_in_the_header_of_a_long_call() {
     // A truncated header matters only if there are Read chunks.
     assert!(long_call_allows(&rpc[..8], &[]));
     assert!(!long_call_allows(&rpc[..36], &[4096]));
+}
+
+#[test]
+fn r8166_8_2_2_1_no_token_of_a_context_in_a_chunk() {
+    // NFS, NFSv4 callbacks, and a program whose binding is not known.
+    for (program, version) in [(100_003, 3), (100_003, 4), (0x4000_0000, 1), (400_000, 1)] {
+        // INIT, CONTINUE_INIT, DESTROY.
+        for gss_proc in [1, 2, 3] {
+            let null = [XID, CALL, 2, program, version, 0];
+            let credential = [6, 20, 1, gss_proc, 0, 1, 0];
+            let rpc = words(&[&null[..], &credential, &[0, 0, 64]].concat());
+            let position = rpc.len() as u32;
+            let token = (position, segment(2, 64, 0x2000));
+            let call = nomsg_with_reads(&[(0, segment(1, position, 0x1000)), token]);
+            let reads = call_at_server(&call).chunks.reads;
+            let word_at = |at| eligible::word_at(&rpc, at);
+            assert!(!eligible::allows_reads(&rpc, reads, position + 64, word_at));
+        }
+    }
 }
 
 #[test]
