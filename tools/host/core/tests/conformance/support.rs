@@ -11,7 +11,9 @@ use rpcrdma_core::engine::requester::call::XdrLens;
 use rpcrdma_core::engine::responder::reply::Payload;
 use rpcrdma_core::engine::responder::reply::Plan;
 use rpcrdma_core::engine::responder::reply::ReplyShape;
+use rpcrdma_core::wire::HeaderWriter;
 use rpcrdma_core::wire::Segment;
+use rpcrdma_core::wire::WriteChunk;
 
 /// XID of most messages.
 pub(crate) const XID: u32 = 0x5a5a_0001;
@@ -68,6 +70,21 @@ pub(crate) fn message(procedure: u32, body: &[&[u32]]) -> Vec<u8> {
     let mut all = vec![XID, 1, 32, procedure];
     all.extend(body.iter().copied().flatten());
     words(&all)
+}
+
+/// The start of a header from each constructor of [`HeaderWriter`], and its procedure.
+pub(crate) fn headers(credits: u32) -> [(u32, [u8; 64]); 6] {
+    let mut headers = [0, 1, 0, 0, 0, 3].map(|procedure| (procedure, [0xee; 64]));
+    let [(_, msg), (_, nomsg), (_, plain), (_, with), (_, returning), (_, done)] = &mut headers;
+    let chunk = [segment(1, 64, 0x1000)];
+    HeaderWriter::msg(msg, XID, credits).unwrap();
+    HeaderWriter::nomsg(nomsg, XID, credits).unwrap();
+    HeaderWriter::plain(plain, XID, credits).unwrap();
+    HeaderWriter::with_write_chunk(with, XID, credits, 1, chunk).unwrap();
+    HeaderWriter::returning_write_chunk(returning, XID, credits, &WriteChunk::default(), 0)
+        .unwrap();
+    HeaderWriter::done(done, XID, credits).unwrap();
+    headers
 }
 
 /// The payload of an RPC message.
