@@ -116,3 +116,31 @@ bool read_item(struct conn *c, unsigned int offset, unsigned int count)
 {
 	return read_file_item(c, &(struct file_io) { .offset = offset, .count = count });
 }
+
+/*
+ * Gets the handle of a file, or of the directory if @name is NULL. The handle is the same in NFSv3.
+ * Returns the length of the handle, or 0.
+ */
+unsigned int get_file_handle(struct conn *c, const char *name, uint8_t handle[FILE_HANDLE_MAX])
+{
+	const unsigned int ops = name ? 2 : 1;
+	unsigned int at, len;
+	struct reply r;
+	struct enc e;
+
+	enc_compound_call(&e, new_xid(), ops);
+	if (name)
+		enc_lookup(&e, name);
+	enc_u32(&e, GETFH);
+	if (!exchange(c, &e, &r) || !reply_body(&r, get_word(e.buf, HDR_XID), &at) ||
+	    !compound_ok(r.p + at, ops))
+		return 0;
+	at += COMPOUND_RESULTS_AT + (COMPOUND_PREFIX_OPS + ops) * OP_RESULT_LEN;
+	len = get_word(r.p + at, 0);
+	if (!len || len > FILE_HANDLE_MAX) {
+		fail("a file handle of %u bytes", len);
+		return 0;
+	}
+	memcpy(handle, r.p + at + 4, len);
+	return len;
+}

@@ -8,6 +8,8 @@
 
 #include "conn.h"
 
+#define FILE_HANDLE_MAX	64
+
 /* How the data of a WRITE is sent. */
 enum write_form {
 	READ_CHUNK,			/* in a Read chunk */
@@ -27,5 +29,6 @@ bool write_file_item(struct conn *c, const struct file_io *io);
 bool read_file_item(struct conn *c, const struct file_io *io);
 bool write_item(struct conn *c, unsigned int offset, unsigned int count);
 bool read_item(struct conn *c, unsigned int offset, unsigned int count);
+unsigned int get_file_handle(struct conn *c, const char *name, uint8_t handle[FILE_HANDLE_MAX]);
 
 #endif

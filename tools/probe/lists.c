@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "answers.h"
 #include "expect.h"
 #include "file_io.h"
 #include "group.h"
@@ -13,6 +14,7 @@
 #include "probe.h"
 
 #define REPLY_AT	(AREA / 2)	/* the Reply chunk's place in the area */
+#define FATTR3_WORDS	21
 
 /* Starts a Call whose Write chunks follow. */
 static void begin_write_list(struct enc *e, uint32_t xid)
@@ -297,6 +299,65 @@ static bool t_readlink(struct conn *c)
 	       inline_len_is(&r, at, READLINK_REPLY_LEN);
 }
 
+/*
+ * A READ or READLINK of NFSv3. The data has to be in the Write chunk, at the start of the area, and
+ * the length of the data is the last word inline.
+ */
+static bool nfs3_result_placed(struct conn *c, const char *name, uint32_t procedure,
+			       unsigned int len)
+{
+	const uint32_t xid = new_xid();
+	uint8_t handle[FILE_HANDLE_MAX];
+	unsigned int at, count, w = HDR_WRITE_LIST, handle_len = get_file_handle(c, name, handle);
+	struct reply r;
+	struct enc e;
+
+	if (!handle_len)
+		return false;
+	memset(c->area, 0xee, 4096);
+	begin_write_list(&e, xid);
+	enc_area_wchunk(&e, c, 0, 4096);
+	enc_list_end(&e);
+	enc_no_reply_chunk(&e);
+	enc_rpc_call(&e, xid, 3, procedure);
+	enc_opaque(&e, handle, handle_len);
+	if (procedure == NFS3_READ) {
+		enc_u64(&e, 0);
+		enc_u32(&e, len);
+	}
+	if (!exchange(c, &e, &r) || !reply_body(&r, xid, &at))
+		return false;
+	if (!at)
+		return fail("the Reply is not inline");
+	if (get_word(r.p + at, RPC_ACCEPT_STAT) || get_word(r.p + at, NFS_STATUS))
+		return fail("accept_stat %u, status %u", get_word(r.p + at, RPC_ACCEPT_STAT),
+			    get_word(r.p + at, NFS_STATUS));
+	if (!same_chunk_returned(&r, &w, &e, len) || !no_more_chunks(&r, w))
+		return false;
+	/* Behind the attributes: count and eof, for a READ; then the length. */
+	count = NFS_STATUS + 2;
+	if (get_word(r.p + at, NFS_STATUS + 1))
+		count += FATTR3_WORDS;
+	if (procedure == NFS3_READ)
+		count += 2;
+	if (!inline_len_is(&r, at, 4 * (count + 1)))
+		return false;
+	return get_word(r.p + at, count) == len ? true :
+		fail("a length of %u, expected %u", get_word(r.p + at, count), len);
+}
+
+static bool t_nfs3_results(struct conn *c)
+{
+	const unsigned int len = 1001;
+
+	if (!write_item(c, 0, len) || !nfs3_result_placed(c, "probe", NFS3_READ, len) ||
+	    !check_pattern("data", c->area, 0, len) ||
+	    !nfs3_result_placed(c, "link", NFS3_READLINK, strlen("probe")))
+		return false;
+	return memcmp(c->area, "probe", strlen("probe")) ?
+		fail("the path is \"%.5s\"", (const char *)c->area) : true;
+}
+
 /* The offset of a segment need not be an address: here the first byte's offset is zero. */
 static bool t_offset_zero(struct conn *c)
 {
@@ -384,7 +445,9 @@ static const struct test tests[] = {
 	{ "R8166-4.3.2.3-1", "READs without a Write chunk", t_no_wchunk },
 	{ "R8166-4.3.2.2-2", "a Write chunk without a result", t_unused },
 	{ "R8166-4.3.2.3-3 R8166-4.3.2.3-4", "an empty Write chunk", t_empty_wchunk },
-	{ "R8267-4-1 R8166-4.3.2-2", "READLINK by Write chunk", t_readlink },
+	{ "R8267-6.1-1 R8166-4.3.2-2", "READLINK by Write chunk", t_readlink },
+	{ "R8267-4-1 R8166-4.3.2-2", "READ and READLINK of NFSv3 by Write chunk",
+	  t_nfs3_results },
 	{ "R8166-4.4.3-1", "a segment at offset zero", t_offset_zero },
 	{ "R8166-4.5.2-2", "a WRITE whose count differs from its Read chunk", t_wrong_count },
 };

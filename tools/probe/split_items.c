@@ -13,41 +13,9 @@
 #include "nfs4.h"
 #include "probe.h"
 
-#define FILE_HANDLE_MAX	64
 #define RPCSEC_GSS	6	/* RFC 2203 */
 #define GSS_CRED_LEN	20	/* bytes of the credential, without a handle */
 #define SATTR3_WORDS	6	/* of a sattr3 without attributes */
-
-/* Sends a compound, and moves @at to the arguments of its last result, which is number @last. */
-static bool get_result(struct conn *c, const struct enc *e, unsigned int ops, unsigned int last,
-		       struct reply *r, unsigned int *at)
-{
-	if (!exchange(c, e, r) || !reply_body(r, get_word(e->buf, HDR_XID), at) ||
-	    !compound_ok(r->p + *at, ops))
-		return false;
-	*at += COMPOUND_RESULTS_AT + last * OP_RESULT_LEN;
-	return true;
-}
-
-/* Gets the file handle of the directory, which is the same in NFSv3. Returns its length, or 0. */
-static unsigned int get_directory(struct conn *c, uint8_t handle[FILE_HANDLE_MAX])
-{
-	unsigned int at, len;
-	struct reply r;
-	struct enc e;
-
-	enc_compound_call(&e, new_xid(), 1);
-	enc_u32(&e, GETFH);
-	if (!get_result(c, &e, 1, COMPOUND_PREFIX_OPS + 1, &r, &at))
-		return 0;
-	len = get_word(r.p + at, 0);
-	if (!len || len > FILE_HANDLE_MAX) {
-		fail("a file handle of %u bytes", len);
-		return 0;
-	}
-	memcpy(handle, r.p + at + 4, len);
-	return len;
-}
 
 static bool remove_file(struct conn *c, const char *name)
 {
@@ -71,8 +39,10 @@ static bool link_text_is(struct conn *c, const char *name, const char *text)
 	enc_compound_call(&e, new_xid(), 2);
 	enc_lookup(&e, name);
 	enc_u32(&e, READLINK);
-	if (!get_result(c, &e, 2, COMPOUND_PREFIX_OPS + 2, &r, &at))
+	if (!exchange(c, &e, &r) || !reply_body(&r, get_word(e.buf, HDR_XID), &at) ||
+	    !compound_ok(r.p + at, 2))
 		return false;
+	at += COMPOUND_RESULTS_AT + (COMPOUND_PREFIX_OPS + 2) * OP_RESULT_LEN;
 	got = (const char *)r.p + at + 4;
 	if (get_word(r.p + at, 0) != len)
 		return fail("a link of %u bytes, expected %u", get_word(r.p + at, 0), len);
@@ -100,7 +70,7 @@ static bool enc_symlink(struct conn *c, struct enc *e, const char *name, const c
 	const uint32_t xid = new_xid();
 	struct enc rpc = { .len = 0 };
 	uint8_t handle[FILE_HANDLE_MAX];
-	unsigned int i, position, len = get_directory(c, handle);
+	unsigned int i, position, len = get_file_handle(c, NULL, handle);
 
 	if (!len)
 		return false;
@@ -260,7 +230,7 @@ static bool t_not_eligible(struct conn *c)
 	static const uint8_t data[512];
 	enum rest where;
 	uint8_t handle[FILE_HANDLE_MAX];
-	unsigned int len = get_directory(c, handle);
+	unsigned int len = get_file_handle(c, NULL, handle);
 
 	if (!len)
 		return false;
