@@ -150,7 +150,7 @@ set_slots() {
 # before it sends the Call, even if posting takes two seconds. The Receives posted at connect are
 # fewer than the readers.
 calls_have_receives() {
-	local before connects round each readers
+	local before connects round each reader readers
 
 	need_link
 	set_slots 32 1
@@ -180,7 +180,9 @@ calls_have_receives() {
 			sleep 0.1
 		done
 		delay_post_recv 0
-		wait "${readers[@]}" || fail "round $round: a READ has failed"
+		for reader in "${readers[@]}"; do
+			wait "$reader" || fail "round $round: a READ has failed"
+		done
 	done
 	echo "$(cat "$DELAY_POST_RECV/hits") posts of Receives were delayed"
 	[ "$(rnr_errors)" -eq "$before" ] ||
