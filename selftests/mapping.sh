@@ -203,11 +203,12 @@ rare_map_failures() {
 
 # The last mapping of a Call or Reply, or an earlier one, fails. Only that RPC fails.
 data_map_failures() {
-	local connected i
+	local connected injected failed i
 
 	map_mount "$1" soft timeo=100 retrans=2
 	dd if=/dev/zero of="$WORK/file" bs=1M count=2 oflag=direct status=none
 	connected=$(xprt_stat connect_count)
+	injected=$(bounce_count injected)
 	fail_maps 5 1
 	set +e
 	for i in $(seq $((40 / PACE))); do
@@ -216,7 +217,11 @@ data_map_failures() {
 	done 2>"$ktap_dir/errors"
 	set -e
 	fail_maps 0
-	echo "$(grep -c 'Input/output error' "$ktap_dir/errors") RPCs failed"
+	injected=$(($(bounce_count injected) - injected))
+	failed=$(grep -c 'Input/output error' "$ktap_dir/errors") || :
+	echo "$injected mappings failed, and $failed RPCs"
+	[ "$injected" -gt 0 ] || fail "no mapping failed"
+	[ "$failed" -gt 0 ] || fail "no RPC failed"
 	bounce_wait sg_lists 0 || fail "$(bounce_count sg_lists) scatterlists are mapped on an idle mount"
 	[ "$(xprt_stat connect_count)" -eq "$connected" ] ||
 		connection_lost fail "connected $(xprt_stat connect_count) times"
