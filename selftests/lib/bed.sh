@@ -207,6 +207,14 @@ server_start() {
 
 server_stop() { rpc.nfsd 0; }
 
+# Succeeds if this machine has an NFS server. /proc/fs/nfsd need not be mounted: rpc.nfsd may have
+# used netlink.
+server_runs() {
+	mountpoint -q /proc/fs/nfsd ||
+		{ [ -d /sys/module/nfsd ] && mount -t nfsd nfsd /proc/fs/nfsd; }
+	[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -ne 0 ]
+}
+
 server_up() {
 	grep -q "^rdma" /proc/fs/nfsd/portlist 2>/dev/null
 }
@@ -252,10 +260,6 @@ bed_make() {
 	for each in veth bridge nfs nfsd rpcrdma; do
 		modprobe "$each" || return
 	done
-	[ "$(cat /proc/fs/nfsd/threads 2>/dev/null || echo 0)" -eq 0 ] || {
-		echo "an NFS server is running already"
-		return 1
-	}
 	mkdir -p "$BED_DIR"
 	bounce_begin &&
 	link_add &&
@@ -263,6 +267,7 @@ bed_make() {
 	{ ! bed_has_link || device_add "$BED_CLIENT_DEV"; } &&
 	server_daemons &&
 	export_add &&
+	touch "$BED_DIR/server" &&
 	server_start &&
 	touch "$BED_DIR/made"
 }
@@ -279,11 +284,11 @@ client_wait_idle() {
 	echo "# the client is still active after $round s"
 }
 
-# Leaves the daemons running for the next bed.
+# Leaves the daemons running for the next bed, and a server that the bed has not started.
 bed_destroy() {
 	umount_all
 	client_wait_idle
-	server_stop
+	[ ! -e "$BED_DIR/server" ] || server_stop
 	exportfs -u "*:$BED_EXPORT" 2>/dev/null
 	umount "$BED_EXPORT" 2>/dev/null
 	device_delete "$BED_CLIENT_DEV" 2>/dev/null
@@ -310,6 +315,7 @@ bed_up() {
 	[ "$(id -u)" -eq 0 ] || ktap_skip_all "needs root"
 	[ -e "$BED_DIR/made" ] && return
 	bed_is_local || return 0
+	! server_runs || ktap_bail_out "no test bed: an NFS server is running already"
 	# Other users of this machine may hold references to the module.
 	bed_found=$(module_users)
 	if ! output=$(bed_make 2>&1); then
