@@ -156,5 +156,6 @@ nfs4_acl_set() {
 }
 
 bed_up
-ktap_run attribute_values attribute_lists too_small_buffers posix_acls \
+[ $# -gt 0 ] || set -- attribute_values attribute_lists too_small_buffers posix_acls \
 	"nfs4_acls 4.0" "nfs4_acls 4.2" "nfs4_acl_set 4.2"
+ktap_run "$@"

@@ -31,8 +31,9 @@ mount_and_copy() {
 }
 
 bed_up
-ktap_run \
+[ $# -gt 0 ] || set -- \
 	"mount_and_copy 3 rdma" "mount_and_copy 3 rdma6" \
 	"mount_and_copy 4.0 rdma" "mount_and_copy 4.0 rdma6" \
 	"mount_and_copy 4.1 rdma" "mount_and_copy 4.1 rdma6" \
 	"mount_and_copy 4.2 rdma" "mount_and_copy 4.2 rdma6"
+ktap_run "$@"

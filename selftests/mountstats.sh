@@ -185,7 +185,8 @@ test_cleanup() {
 }
 
 bed_up
-ktap_run line_format line_per_connection always_zero connect_count \
+[ $# -gt 0 ] || set -- line_format line_per_connection always_zero connect_count \
 	calls_and_replies idle_time inline_transfers read_chunks write_chunks \
 	reply_chunks nomsg_calls pullup_and_fixup mr_counters local_invalidation \
 	remote_invalidation
+ktap_run "$@"

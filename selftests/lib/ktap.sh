@@ -176,10 +176,21 @@ ktap_run_one() {
 	echo "$verdict $ktap_number - $name$directive"
 }
 
-# Runs each argument as one test and ends the program with the verdict.
+# Prints the functions that the program names after bed_up, which are those of its tests.
+ktap_tests() {
+	comm -12 <(compgen -A function | grep -v '^ktap_' | sort) \
+		<(sed '1,/^bed_up$/d' "${0##*/}" | grep -oE '[A-Za-z0-9_]+' | sort -u)
+} 2>/dev/null
+
+# Runs each argument as one test and ends the program with the verdict. Each program passes the
+# tests that its user has named.
 ktap_run() {
 	local each
 
+	for each; do
+		declare -F "${each%% *}" >/dev/null ||
+			ktap_bail_out "there is no test \"${each%% *}\"; the tests are: $(ktap_tests | xargs)"
+	done
 	ktap_dir=$(mktemp -d /tmp/ktap.XXXXXX)
 	exec {ktap_live}>&1
 	echo "KTAP version 1"

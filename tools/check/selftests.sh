@@ -48,3 +48,25 @@ rule_test_bed() {
 		Bail out! no test bed: an NFS server is running already
 	END
 }
+
+# A program that ignores the tests named, and one that is to run a test which it does not have.
+rule_test_named_tests() {
+	local dir
+	expect_report named_tests ktap_run selftests/a.sh bed_up 'ktap_run reads writes'
+	dir=$(mktemp -d)
+	cp selftests/lib/ktap.sh "$dir"
+	cat >"$dir/a.sh" <<-'END'
+		cd "$(dirname "$0")" && . ./ktap.sh
+		bed_up() { :; }
+		helper() { :; }
+		reads() { :; }
+		writes() { :; }
+		bed_up
+		[ $# -gt 0 ] || set -- "reads 3" ${LONG:+"writes 4.2"}
+		ktap_run "$@"
+	END
+	diff - <(bash "$dir/a.sh" "reads 4.2" "opens 3" 2>&1) <<-'END'
+		Bail out! there is no test "opens"; the tests are: reads writes
+	END
+	rm -r "$dir"
+}

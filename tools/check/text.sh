@@ -51,6 +51,14 @@ rule_mutants() {
 	done
 }
 
+# Each program of the selftests runs the tests that its user has named.
+rule_named_tests() {
+	local file
+	grep -lx bed_up selftests/*.sh | while read -r file; do
+		grep -q 'ktap_run "\$@"' "$file" || echo "$file: ignores the tests named: no ktap_run \"\$@\""
+	done
+}
+
 # Sphinx reports no warning: titles, tables, references between documents.
 rule_documents() {
 	tools/docs --check
