@@ -115,6 +115,27 @@ ktap_cleanup() {
 	exit "$status"
 }
 
+# Ends the program after a signal: first the test, which undoes what it has done, and the watchdog. A
+# second signal ends the program at once. Either way the program's EXIT trap destroys the bed.
+ktap_interrupted() {
+	local each
+
+	trap - HUP INT TERM
+	echo "Bail out! interrupted"
+	# Bash ignores SIGINT in background processes. While stopped, they start no new processes.
+	for each in $(jobs -pr); do
+		kill -STOP "$each"
+		pkill -KILL -P "$each"
+		kill -TERM "$each"
+		kill -CONT "$each"
+	done
+	wait
+	sed 's/^/# /' "$ktap_dir/output"
+	loss_trace_off
+	rm -rf "$ktap_dir"
+	exit "$KSFT_FAIL"
+} 2>/dev/null
+
 # ktap_attempt COMMAND: runs the test once. Sets rc to its exit status.
 ktap_attempt() {
 	local watchdog test_shell
@@ -193,12 +214,14 @@ ktap_run() {
 	done
 	ktap_dir=$(mktemp -d /tmp/ktap.XXXXXX)
 	exec {ktap_live}>&1
+	trap ktap_interrupted HUP INT TERM
 	echo "KTAP version 1"
 	echo "# rpcrdma: $(module_describe)"
 	echo "1..$#"
 	for each; do
 		ktap_run_one "$each"
 	done
+	trap - HUP INT TERM
 	loss_trace_off
 	rm -rf "$ktap_dir"
 	[ "$ktap_failed" -eq 0 ]

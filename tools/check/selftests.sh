@@ -70,3 +70,55 @@ rule_test_named_tests() {
 	END
 	rm -r "$dir"
 }
+
+# interrupt SIGNAL TEST: sends SIGNAL to a program while TEST runs, and prints what the program still
+# does, and the processes that it leaves. A shell ignores SIGINT in background processes.
+interrupt() {
+	local dir program _
+	dir=$(mktemp -d)
+	cat >"$dir/program" <<-'END'
+		. selftests/lib/ktap.sh
+		loss_trace_on() { :; }
+		loss_trace_off() { :; }
+		log_mark() { :; }
+		rxe_timeouts() { :; }
+		module_describe() { :; }
+		test_cleanup() { echo "the test undoes what it has done"; }
+		runs_a_program() { >"$1"; sleep 1000; echo "the test runs on"; }
+		reads_output() { >"$1"; echo "the test runs on: $(sleep 1000)"; }
+		has_jobs() { sleep 1000 & >"$1"; wait; echo "the test runs on"; }
+		waits() { >"$1"; wait_for "time is up" false; }
+		trap 'echo "the bed is destroyed"' EXIT
+		ktap_run "$@"
+	END
+	setsid env --default-signal=INT bash "$dir/program" "$2 $dir/runs" waits >"$dir/said" 2>&1 &
+	program=$!
+	for _ in {1..100}; do
+		[ ! -e "$dir/runs" ] || break
+		sleep 0.1
+	done
+	kill -"$1" "$program"
+	for _ in {1..100}; do
+		kill -0 "$program" 2>/dev/null || break
+		sleep 0.1
+	done
+	ps -o stat=,args= -s "$program" | grep -v '^Z'
+	pkill -KILL -s "$program"
+	wait "$program" 2>/dev/null
+	grep -vE '^(KTAP|1\.\.|# rpcrdma:)' "$dir/said"
+	rm -r "$dir"
+}
+
+# A program that is interrupted ends its test, then itself, and leaves no process.
+rule_test_interrupted() {
+	local signal each
+	for signal in INT TERM; do
+		for each in runs_a_program reads_output has_jobs waits; do
+			diff - <(interrupt $signal $each 2>&1) <<-'END' || echo "$signal: $each"
+				Bail out! interrupted
+				# the test undoes what it has done
+				the bed is destroyed
+			END
+		done
+	done
+}
