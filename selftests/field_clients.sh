@@ -112,6 +112,7 @@ set_threads() { echo "$1" >/proc/fs/nfsd/threads; }
 encrypted_writes() {
 	local before late lost
 
+	need_guest
 	need_link
 	kerberos_up || skip "no Kerberos"
 	exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=20049,sec=sys:krb5p "*:$EXPORT"

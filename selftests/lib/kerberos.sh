@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # A Kerberos realm for the bed: the KDC and rpc.svcgssd at the server's end, rpc.gssd at the
-# client's. Root's RPCs use the machine principal, which the server maps to "nobody".
+# client's. Root's RPCs use the machine principal, which the server maps to "nobody". The realm
+# replaces the machine's host name, /etc/hosts and keytab: its tests call need_guest.
 
 KERBEROS_REALM=BED.TEST
 KERBEROS_SERVER=server.bed.test
@@ -17,7 +18,6 @@ kerberos_up() {
 		command -v $program >/dev/null || return
 	done
 	modprobe rpcsec_gss_krb5 || return
-	kerberos_hostname=$(hostname)
 	hostname $KERBEROS_CLIENT
 	printf '127.0.0.1 localhost\n%s %s\n192.0.2.2 %s\n' "$SERVER4" $KERBEROS_SERVER \
 		$KERBEROS_CLIENT >/etc/hosts

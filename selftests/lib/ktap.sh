@@ -77,6 +77,12 @@ connection_lost() {
 	"$@"
 }
 
+# Succeeds in a guest of tools/vm, which is discarded after the tests.
+in_guest() { [ -e /vm/environment ]; }
+
+# For tests that leave the machine with another configuration.
+need_guest() { in_guest || skip "changes the configuration of the machine: needs a guest"; }
+
 ktap_skip_all() {
 	echo "KTAP version 1"
 	echo "1..0 # SKIP $*"

@@ -295,6 +295,7 @@ verdicts() {
 		command_ends_with() { bash -c "exit $1"; }
 		cannot_do() { skip "for a reason"; }
 		fails() { fail "for a reason"; }
+		changes_the_machine() { need_guest; }
 		of_the_c_module() { xfail_on_c "for a reason"; }
 		ktap_run "$@"' verdicts "$@" 2>&1 | grep -E '^(not )?ok'
 }
@@ -302,7 +303,7 @@ verdicts() {
 # A test that returns any status but 0 has failed, unless it called skip or xfail_on_c.
 rule_test_ktap() {
 	diff - <(verdicts passes "command_ends_with 1" "command_ends_with 2" \
-		"command_ends_with 4" cannot_do fails of_the_c_module) <<-'END'
+		"command_ends_with 4" cannot_do fails of_the_c_module changes_the_machine) <<-'END'
 		ok 1 - passes
 		not ok 2 - command ends with 1
 		not ok 3 - command ends with 2
@@ -310,6 +311,7 @@ rule_test_ktap() {
 		ok 5 - cannot do # SKIP for a reason
 		not ok 6 - fails
 		not ok 7 - of the c module
+		ok 8 - changes the machine # SKIP changes the configuration of the machine: needs a guest
 	END
 }
 
