@@ -86,11 +86,24 @@ settle() {
 	sleep 1
 }
 
+TIME_WAIT=net.ipv4.tcp_max_tw_buckets
+time_wait_before=""
+time_wait_of_client=""
+
 # Disables TIME-WAIT, in which TCP keeps connections to mountd for a minute.
 disable_time_wait() {
 	bed_is_local || return 0
-	sysctl -q net.ipv4.tcp_max_tw_buckets=0
-	on_client sysctl -q net.ipv4.tcp_max_tw_buckets=0
+	time_wait_before=$(sysctl -n $TIME_WAIT)
+	time_wait_of_client=$(on_client sysctl -n $TIME_WAIT)
+	sysctl -q $TIME_WAIT=0
+	on_client sysctl -q $TIME_WAIT=0
+}
+
+test_cleanup() {
+	cd /
+	umount_all
+	[ -z "$time_wait_of_client" ] || on_client sysctl -q $TIME_WAIT="$time_wait_of_client"
+	[ -z "$time_wait_before" ] || sysctl -q $TIME_WAIT="$time_wait_before"
 }
 
 # take_stock ROUND: records what is in use. Stops the server first, which empties its duplicate
