@@ -8,8 +8,7 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 # Mounts a file system on a RAM disk over the export: tmpfs does not support direct I/O.
 disk_up() {
-	modprobe brd rd_nr=1 rd_size=131072 || skip "needs the brd module"
-	mkfs.ext4 -q /dev/ram0
+	ram_disk 131072 || skip "needs a RAM disk"
 	mount /dev/ram0 "$BED_EXPORT"
 	chmod 1777 "$BED_EXPORT"
 	exportfs -f
@@ -20,6 +19,7 @@ disk_down() {
 	exportfs -f
 	# nfsd's file cache may keep files open for a while.
 	umount "$BED_EXPORT" || { server_stop && umount "$BED_EXPORT" && server_start; }
+	rmmod brd
 }
 
 # nfsd_caching READ WRITE: 0 for buffered I/O, 2 for direct I/O. With buffered READs, nfsd splices
