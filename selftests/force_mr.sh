@@ -10,6 +10,15 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 [ ! -d /sys/module/ib_core ] || ktap_skip_all "the RDMA core is loaded already"
 conf=/etc/modprobe.d/force_mr.conf
+
+# bed_down does nothing if bed_up has made no bed.
+cleanup() {
+	rm -f $conf
+	bed_down
+}
+
+bed_made=
+trap cleanup EXIT
 echo "options ib_core force_mr=1" >$conf
 
 test_cleanup() {
@@ -55,6 +64,7 @@ read_of_more_pages_than_an_mr() {
 }
 
 bed_up
+trap cleanup EXIT
 rm $conf
 [ $# -gt 0 ] || set -- "transfers_with_force_mr 3" "transfers_with_force_mr 4.2" \
 	"read_of_more_pages_than_an_mr 4.2"
