@@ -291,7 +291,7 @@ killed_mount_ends_connect() {
 	done
 	[ "$(traced cm_send_req)" -gt 0 ] || fail "the client does not connect"
 	began=$SECONDS
-	pkill -KILL -x mount.nfs
+	kill_mount
 	wait "$mounting" 2>/dev/null || :
 	until grep -q " cm_id_destroy: .* dst=$SILENT:" "$TRACING/trace"; do
 		[ $((SECONDS - began)) -lt 60 ] || xfail_on_c "the attempt continues"

@@ -177,7 +177,7 @@ device_removed_without_threads() {
 	wait_for "the removal of the device does not end" device_is_gone
 	wait "$deleting"
 	! request_waits || fail "the connection request is still there"
-	pkill -KILL -x mount.nfs || :
+	kill_mount || :
 	wait "$mounting" 2>/dev/null || :
 	device_add "$BED_SERVER_DEV"
 	echo "$BED_NFSD_THREADS" >/proc/fs/nfsd/threads
@@ -290,7 +290,7 @@ abandoned_connects_get_no_qp() {
 		nfs_mount 4.2 rdma retry=0 2>/dev/null &
 		mounting=$!
 		wait_delay_hits "$each" || fail "only $(delay_hits) peers reached accept"
-		pkill -KILL -x mount.nfs
+		kill_mount
 		wait "$mounting" 2>/dev/null || :
 		# A busy machine takes longer. The next peer must not find the thread still delayed.
 		wait_for "the delay does not end" delays_have_ended "$each"

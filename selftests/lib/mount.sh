@@ -32,6 +32,9 @@ nfs_mount_at() {
 	"${mount[@]}"
 }
 
+# Kills the mount.nfs that mounts the export on $MNT, and no other.
+kill_mount() { pkill -KILL -f "^[^ ]*mount\.nfs [^ ]+ $(readlink -m "$MNT") "; }
+
 nfs_umount() { umount "$MNT"; }
 
 # Drops all of the client's caches for the mount.
