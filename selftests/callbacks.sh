@@ -395,7 +395,7 @@ R8167_4_1_1_replies_need_no_credit() {
 	echo "$before" >"$file"
 	get_delegation read
 	count_calls
-	pkill -STOP -x rpc.mountd
+	mountd_signal STOP
 	exportfs -f
 	for each in {1..16}; do
 		stat "$WORK/no-$each" >/dev/null 2>"$ktap_dir/asked-$each" &
@@ -407,7 +407,7 @@ R8167_4_1_1_replies_need_no_credit() {
 	# No credit comes back while mountd is stopped.
 	wait_callback_reply || :
 	trace_off
-	pkill -CONT -x rpc.mountd
+	mountd_signal CONT
 	echo "$(calls_seen) backchannel Calls, $(replies_seen) Replies, slowest $(slowest_reply) ms"
 	[ "$(calls_seen)" -ge 1 ] || fail "no backchannel Call"
 	for each in "${asking[@]}"; do
@@ -531,7 +531,7 @@ test_cleanup() {
 	unload_fault_modules
 	trace_off
 	callback_trace_off
-	! bed_is_local || pkill -CONT -x rpc.mountd || :
+	! bed_is_local || mountd_signal CONT || :
 	umount_all
 } 2>/dev/null
 

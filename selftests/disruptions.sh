@@ -244,7 +244,7 @@ device_removed_with_frozen_task() {
 	need_link
 	nfs_mount 4.2 rdma
 	work_dir frozen
-	pkill -STOP -x rpc.mountd
+	mountd_signal STOP
 	exportfs -f
 	stat "$WORK/absent" 2>"$ktap_dir/asked" &
 	asking=$!
@@ -254,7 +254,7 @@ device_removed_with_frozen_task() {
 	done
 	reply_is_awaited || fail "no task waits for a Reply"
 	freeze "$asking"
-	pkill -CONT -x rpc.mountd
+	mountd_signal CONT
 	for _ in $(seq $((600 * PACE))); do
 		! reply_is_pending || break
 		sleep 0.1
@@ -348,7 +348,7 @@ test_cleanup() {
 	unload_fault_modules
 	set_slots $SLOTS_BEFORE
 	thaw
-	! bed_is_local || pkill -CONT -x rpc.mountd || :
+	! bed_is_local || mountd_signal CONT || :
 	trace_off
 	! bed_has_link || link_up
 	server_up || server_start

@@ -134,14 +134,14 @@ late_reply_invalidates_aborted_rpc() {
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_mrs_zap xprtrdma_reply_rqst_err
 	for each in {1..30}; do
-		pkill -STOP -x rpc.mountd
+		mountd_signal STOP
 		exportfs -f
 		getfattr -n "user.$each" "$WORK/file" >/dev/null &
 		asking=$!
 		sleep "0.$((RANDOM % 10))5"
 		kill -KILL "$asking" || :
 		! wait "$asking" || fail "the Reply arrived before the kill"
-		pkill -CONT -x rpc.mountd
+		mountd_signal CONT
 		# When this returns, mountd has answered all of nfsd's earlier upcalls. Flushing
 		# nfsd's cache during such an upcall would end the connection.
 		stat -f "$MNT" >/dev/null
@@ -234,7 +234,7 @@ R8166_4_5_4_2_failed_invalidation() {
 test_cleanup() {
 	cd /
 	unload_fault_modules
-	! bed_is_local || pkill -CONT -x rpc.mountd || :
+	! bed_is_local || mountd_signal CONT || :
 	umount_all
 } 2>/dev/null
 

@@ -93,7 +93,7 @@ killed_direct_io() {
 # Restores mountd and the link, however the test ended.
 test_cleanup() {
 	cd /
-	! bed_is_local || pkill -CONT -x rpc.mountd || :
+	! bed_is_local || mountd_signal CONT || :
 	umount_all
 	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	unload_fault_modules
@@ -137,11 +137,11 @@ killed_calls_hold_credits() {
 	trace_on xprtrdma_post_send xprtrdma_reply xprtrdma_reply_rqst_err \
 		xprtrdma_connect
 	for each in $(seq $((5 * TIMES))); do
-		pkill -STOP -x rpc.mountd
+		mountd_signal STOP
 		exportfs -f
 		kill_pending sent
 		kill_pending
-		pkill -CONT -x rpc.mountd
+		mountd_signal CONT
 		stat "$WORK"/* >/dev/null || fail "the mount does not work after round $each"
 	done
 	trace_off
@@ -193,11 +193,11 @@ late_reply_to_killed_task() {
 	touch "$WORK/file"
 	connects=$(xprt_stat connect_count)
 	trace_on xprtrdma_disconnect
-	pkill -STOP -x rpc.mountd
+	mountd_signal STOP
 	exportfs -f
 	timeout -s KILL 1 stat "$WORK/file" >/dev/null 2>&1 || :
 	sleep 100
-	pkill -CONT -x rpc.mountd
+	mountd_signal CONT
 	trace_off
 	[ "$(traced xprtrdma_disconnect)" -eq 0 ] || xfail_on_c "the client disconnected"
 	stat "$WORK/file" >/dev/null

@@ -51,7 +51,7 @@ test_cleanup() {
 	cd /
 	umount_all
 	bed_is_local || return 0
-	pkill -CONT -x rpc.mountd || :
+	mountd_signal CONT || :
 	! bed_has_link || link_clear_delay "$BED_CLIENT_PORT" || :
 	nfsd_caching 0 0 || :
 	disk_down
@@ -139,7 +139,7 @@ deferred_reads() {
 	for each in 1 2 3; do
 		cmp <(dd if="$WORK/file" bs=64k iflag=direct status=none) "$WORK_ON_SERVER/file"
 	done
-	pkill -STOP -x rpc.mountd
+	mountd_signal STOP
 	exportfs -f
 	# Each reader reads another part of the file, four times.
 	for each in {0..7}; do
@@ -152,7 +152,7 @@ deferred_reads() {
 	done
 	wait_deferred 4
 	nfsd_caching 2 0
-	pkill -CONT -x rpc.mountd
+	mountd_signal CONT
 	for each in "${asking[@]}"; do
 		wait "$each" || fail "a reader found wrong data"
 	done
@@ -178,7 +178,7 @@ deferred_calls() {
 	seq -f "$WORK_ON_SERVER/many/a-name-that-takes-some-room-%04.0f" 1 300 | xargs touch
 	head -c 200000 /dev/urandom >"$WORK_ON_SERVER/file"
 	trace_deferrals
-	pkill -STOP -x rpc.mountd
+	mountd_signal STOP
 	exportfs -f
 	cmp "$WORK/file" "$WORK_ON_SERVER/file" &
 	asking+=($!)
@@ -189,7 +189,7 @@ deferred_calls() {
 		asking+=($!)
 	done
 	wait_deferred 1
-	pkill -CONT -x rpc.mountd
+	mountd_signal CONT
 	for each in "${asking[@]}"; do
 		wait "$each" || fail "a deferred Call failed"
 	done

@@ -242,6 +242,9 @@ server_daemons() {
 	pidof rpc.mountd >/dev/null || rpc.mountd
 }
 
+# mountd_signal SIGNAL: signals the rpc.mountd of this network namespace, and none of a container.
+mountd_signal() { pkill "-$1" --ns $$ --nslist net -x rpc.mountd; }
+
 # tmpfs stores extended attributes of up to 64 KiB and ACLs of any length.
 export_add() {
 	mkdir -p "$BED_EXPORT"
