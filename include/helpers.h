@@ -65,6 +65,7 @@ bool rpcrdma_page_is_counted(struct page *page);
 void rpcrdma_release_pages(struct page **pages, int n);
 void rpcrdma_memcpy_from_page(void *to, struct page *page, size_t offset,
 			      size_t len);
+void rpcrdma_clear_page(struct page *page);
 void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
 			    size_t len);
 

@@ -170,6 +170,11 @@ void rpcrdma_memcpy_to_page(struct page *page, size_t offset, const void *from,
 	memcpy_to_page(page, offset, from, len);
 }
 
+void rpcrdma_clear_page(struct page *page)
+{
+	clear_highpage(page);
+}
+
 void *rpcrdma_kmalloc_node(size_t size, gfp_t flags, int node)
 {
 	return kmalloc_node(size, flags, node);

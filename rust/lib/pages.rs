@@ -406,6 +406,14 @@ impl PageArray {
         true
     }
 
+    /// Fills all pages with zeroes.
+    pub(crate) fn zero(&mut self) {
+        for page in &self.pages {
+            // SAFETY: The array owns a reference to the page (I1).
+            unsafe { bindings::rpcrdma_clear_page(page.as_ptr()) };
+        }
+    }
+
     /// Copies `span` to the start of `target`. Returns `false` if either is too short.
     #[inline]
     pub(crate) fn read(&self, span: Span, target: &mut [u8]) -> bool {

@@ -190,7 +190,21 @@ fn take_pages(
         ));
         return Err(NotServed::Refused);
     }
+    if conn.read_mr_budget.total() != 0 {
+        zero_sinks(conn, reads);
+    }
     Ok(())
+}
+
+/// Fills the pages that an iWARP device reads into with zeroes.
+///
+/// siw completes an RDMA Read as a success even if the peer's Read Response ends early. The rest of
+/// the Call would be what the pages held before: often the data of other clients.
+#[cold]
+fn zero_sinks(conn: &Connection, reads: &mut Reads<'_>) {
+    if conn.ep.registers_to_read() {
+        reads.zero_pages();
+    }
 }
 
 /// Adds the Reads of the one data item, and clears its roundup if the chunk lacks it.

@@ -327,7 +327,7 @@ impl<C: EndpointOps> Endpoint<C> {
 
     /// Returns whether memory must be registered to be the target of an RDMA Read.
     #[inline]
-    pub(in crate::verbs) fn registers_to_read(&self) -> bool {
+    pub(crate) fn registers_to_read(&self) -> bool {
         self.open
             .as_ref()
             .is_some_and(|open| open.registers_to_read)

@@ -137,6 +137,13 @@ impl Reads<'_> {
         Ok(self.pages.sink())
     }
 
+    /// Fills the pages with zeroes. Called before the first Read is added: a mapped page belongs to
+    /// the device.
+    #[cold]
+    pub(crate) fn zero_pages(&mut self) {
+        self.pages.zero();
+    }
+
     /// Adds a Read of `sink.len` bytes at `from`.
     ///
     /// # Errors

@@ -85,6 +85,14 @@ fn server_meets_hostile_clients() {
 }
 
 #[test]
+fn server_meets_hostile_iwarp_clients() {
+    play(
+        "server_meets_hostile_iwarp_clients",
+        &[("replies", 1_000), ("hostile_acts", 5_000)],
+    );
+}
+
+#[test]
 fn client_meets_hostile_server() {
     play(
         "client_meets_hostile_server",

@@ -163,6 +163,14 @@ pub(crate) fn device_reads(bus: u64, len: usize) -> Vec<u8> {
     }
 }
 
+/// What the device has there, whether it may read it or not.
+pub(crate) fn content(bus: u64, len: usize) -> Vec<u8> {
+    match with_mapping(bus, len, |mapping, at| mapping.copy[at..at + len].to_vec()) {
+        Ok(bytes) => bytes,
+        Err(why) => sched::fail(why),
+    }
+}
+
 /// The device writes.
 pub(crate) fn device_writes(bus: u64, bytes: &[u8]) {
     let written = with_mapping(bus, bytes.len(), |mapping, at| {

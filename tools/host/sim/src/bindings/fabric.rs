@@ -36,6 +36,9 @@ pub(crate) struct Device {
     pub(crate) late: u32,
     /// One in so many Reads is never answered.
     pub(crate) stalls_reads: u32,
+    /// One in so many Reads over iWARP is ended early by a peer that does not keep to the protocol,
+    /// and completes as a success.
+    pub(crate) short_reads: u32,
     /// What a Reply of the module grants.
     pub(crate) grants: Grants,
 }
@@ -75,6 +78,7 @@ impl Default for Device {
             merges: false,
             late: 0,
             stalls_reads: 0,
+            short_reads: 0,
             grants: Grants::AsSent,
         }
     }
@@ -144,7 +148,6 @@ pub(super) struct Wqe {
 #[derive(Clone, Copy)]
 pub(super) struct PoolMr {
     pub(super) raw: *mut ib_mr,
-    pub(super) needs_invalidation: bool,
 }
 
 pub(super) struct RecvWqe {
@@ -244,6 +247,8 @@ pub(super) struct Valid {
     pub(super) length: u64,
     pub(super) access: c_int,
     pub(super) memory: Memory,
+    /// A peer has written to it since it was registered.
+    pub(super) written: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -258,7 +263,7 @@ pub(super) struct Mr {
     pub(super) valid: Option<Valid>,
     /// The content of a region of the stage that was invalidated.
     pub(super) kept: Vec<u8>,
-    /// One of the core, which leaves it valid after a Read.
+    /// One of the core.
     pub(super) of_core: bool,
 }
 

@@ -93,6 +93,7 @@ fn parts(segments: &[(u64, u32)], mut skip: u64, mut len: usize) -> Vec<(u64, u3
 
 pub(super) fn store(valid: &mut Valid, addr: u64, bytes: &[u8]) {
     let skip = addr - valid.iova;
+    valid.written = true;
     match &mut valid.memory {
         Memory::Owned(memory) => {
             memory[skip as usize..][..bytes.len()].copy_from_slice(bytes);
@@ -106,6 +107,18 @@ pub(super) fn load(valid: &Valid, addr: u64, len: usize) -> Vec<u8> {
     match &valid.memory {
         Memory::Owned(memory) => memory[skip as usize..][..len].to_vec(),
         Memory::Mapped(segments) => gather(&parts(segments, skip, len), Vec::new()),
+    }
+}
+
+/// Whether any of these bytes is not zero.
+pub(super) fn is_filled(valid: &Valid, addr: u64, len: usize) -> bool {
+    let filled = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
+    let skip = addr - valid.iova;
+    match &valid.memory {
+        Memory::Owned(memory) => filled(&memory[skip as usize..][..len]),
+        Memory::Mapped(segments) => parts(segments, skip, len)
+            .iter()
+            .any(|(bus, len)| filled(&dma::content(*bus, *len as usize))),
     }
 }
 
@@ -136,7 +149,7 @@ pub(crate) fn unmapped(bus: u64, len: usize) {
                 .qps
                 .values()
                 .any(|qp| qp.pd == mr.pd && qp.state == QpState::Rts);
-            if can && !mr.of_core && segments.iter().any(overlaps) {
+            if can && segments.iter().any(overlaps) {
                 return Some(format!(
                     "{bus:#x} is unmapped while the peer has rkey {rkey:#x}"
                 ));

@@ -127,6 +127,7 @@ pub(crate) fn peer_register(number: u32, bytes: Vec<u8>, write: bool) -> (u32, u
             length: bytes.len() as u64,
             access: access as c_int,
             memory: Memory::Owned(bytes),
+            written: false,
         };
         f.mrs.insert(
             mr,

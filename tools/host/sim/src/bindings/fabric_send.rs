@@ -77,9 +77,10 @@ impl Fabric {
                 let sunk = sink.map_or(0, |sink| sink.len as usize);
                 let len = length(&sges) + bytes.len() + sunk;
                 let access = ib_access_flags_IB_ACCESS_REMOTE_READ;
+                let returned = sink.map_or(len, |_| self.returned(other, len));
                 match self.reach(pd, rkey, addr, len, access) {
                     Ok(valid) => {
-                        let read = load(valid, addr, len);
+                        let read = load(valid, addr, returned);
                         scatter(&sges, &read);
                         if let Some(sink) = sink {
                             let own = self.qp(number).pd;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What only iWARP asks for: the sink of an RDMA Read is registered for writes of the peer (RFC
-//! 5040 Section 5.1), and the end that has accepted a connection sends nothing before the other
-//! (RFC 5044 Section 7.1).
+//! 5040 Section 5.1), which may end the Read early, and the end that has accepted a connection
+//! sends nothing before the other (RFC 5044 Section 7.1).
 
 use kernel::sched;
 
@@ -10,13 +10,35 @@ use super::fabric::*;
 use super::*;
 
 impl Fabric {
-    /// Stores what was read.
+    /// Stores what was read. If that is less than the sink, the rest of the sink becomes a part of
+    /// the Call: it must not hold an earlier message. The Read invalidates its region, as
+    /// `IB_WR_RDMA_READ_WITH_INV`.
     pub(super) fn fill_sink(&mut self, pd: u32, sink: Sink, bytes: &[u8]) {
         let access = ib_access_flags_IB_ACCESS_REMOTE_WRITE;
-        match self.reach(pd, sink.stag, sink.addr, bytes.len(), access) {
-            Ok(valid) => store(valid, sink.addr, bytes),
+        let rest = sink.len as usize - bytes.len();
+        match self.reach(pd, sink.stag, sink.addr, sink.len as usize, access) {
+            Ok(valid) => {
+                let start = sink.addr + bytes.len() as u64;
+                if !valid.written && is_filled(valid, start, rest) {
+                    sched::fail(format_args!(
+                        "a Read ends early, and {rest} bytes of the Call are what was there before"
+                    ));
+                }
+                store(valid, sink.addr, bytes);
+            }
             Err(why) => sched::fail(format_args!("the sink of a Read: {why}")),
         }
+        let _ = self.invalidate(pd, sink.stag);
+    }
+
+    /// How many of `len` bytes the peer `other` returns for a Read. siw does not notice that some
+    /// are missing.
+    pub(super) fn returned(&self, other: u32, len: usize) -> usize {
+        let honest = self.qps.get(&other).is_none_or(|qp| qp.honest);
+        if honest || len == 0 || !sched::one_in(self.device.short_reads) {
+            return len;
+        }
+        sched::below(len)
     }
 
     /// Whether a Read that is posted has its sink in these bytes.

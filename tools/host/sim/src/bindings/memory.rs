@@ -166,6 +166,10 @@ pub(crate) unsafe extern "C" fn rpcrdma_memcpy_to_page(
     unsafe { core::ptr::copy_nonoverlapping(from.cast(), page.cast::<u8>().add(offset), len) };
 }
 
+pub(crate) unsafe extern "C" fn rpcrdma_clear_page(page: *mut page) {
+    unsafe { page.cast::<u8>().write_bytes(0, PAGE_SIZE) };
+}
+
 pub(crate) unsafe extern "C" fn rpcrdma_kmalloc_node(
     size: usize,
     flags: gfp_t,

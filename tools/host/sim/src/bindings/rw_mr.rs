@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! RDMA Reads over iWARP, whose sinks are registered, as by `rdma_rw_init_mr_wrs_bvec()` in
-//! `drivers/infiniband/core/rw.c`. The regions are those of the queue pair, and are invalidated
-//! only when they are used again.
+//! `drivers/infiniband/core/rw.c`. The regions are those of the queue pair. Each Read invalidates
+//! its own.
 
 use kernel::error::{code, Result};
 use kernel::ffi::c_int;
@@ -13,7 +13,6 @@ use super::*;
 /// The work requests of one region.
 struct Op {
     mr: PoolMr,
-    invalidate: ib_send_wr,
     register: ib_reg_wr,
     read: ib_rdma_wr,
     sink: ib_sge,
@@ -62,10 +61,7 @@ pub(super) fn init_mrs(pd: *mut ib_pd, count: u32) -> Result<Vec<PoolMr>> {
         // SAFETY: The domain is there.
         let raw = unsafe { ib_alloc_mr(pd, ib_mr_type_IB_MR_TYPE_MEM_REG, depth) };
         match kernel::error::from_err_ptr(raw) {
-            Ok(raw) => pool.push(PoolMr {
-                raw,
-                needs_invalidation: false,
-            }),
+            Ok(raw) => pool.push(PoolMr { raw }),
             Err(error) => {
                 cleanup_mrs(pool);
                 return Err(error);
@@ -115,7 +111,7 @@ impl Registered {
                 return Err(code::EAGAIN);
             };
             let mut op = Op::new(mr, remote_addr, rkey);
-            entries += 2 + c_int::from(mr.needs_invalidation);
+            entries += 2;
             // SAFETY: The region is there.
             let covered = unsafe { op.map(part) };
             ops.push(op);
@@ -157,11 +153,6 @@ impl Registered {
                 }
                 op.register.wr.next = read;
                 next = &raw mut op.register.wr;
-                if op.mr.needs_invalidation {
-                    op.invalidate.next = next;
-                    next = &raw mut op.invalidate;
-                }
-                op.mr.needs_invalidation = true;
             }
         }
         next
@@ -180,7 +171,6 @@ impl Op {
     fn new(mr: PoolMr, remote_addr: u64, rkey: u32) -> Self {
         let mut op = Self {
             mr,
-            invalidate: ib_send_wr::default(),
             register: ib_reg_wr::default(),
             read: ib_rdma_wr {
                 remote_addr,
@@ -189,17 +179,12 @@ impl Op {
             },
             sink: ib_sge::default(),
         };
-        op.invalidate.opcode = ib_wr_opcode_IB_WR_LOCAL_INV;
         op.register.wr.opcode = ib_wr_opcode_IB_WR_REG_MR;
         op.register.access = (ib_access_flags_IB_ACCESS_LOCAL_WRITE
             | ib_access_flags_IB_ACCESS_REMOTE_WRITE) as c_int;
         op.read.wr.opcode = ib_wr_opcode_IB_WR_RDMA_READ;
-        // SAFETY: Plain members. The key that is invalidated is the one before the next.
-        unsafe {
-            *op.invalidate.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe();
-            *op.register.wr.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe();
-            *op.invalidate.ex.invalidate_rkey.as_mut() = (*mr.raw).lkey;
-        }
+        // SAFETY: A plain member.
+        unsafe { *op.register.wr.__bindgen_anon_1.wr_cqe.as_mut() = silent_cqe() };
         op
     }
 

@@ -114,6 +114,7 @@ unsafe fn to_wqe(wr: *const ib_send_wr) -> Wqe {
                     length: mr.length,
                     access: reg.access,
                     memory: Memory::Mapped(segments),
+                    written: false,
                 },
             }
         }

@@ -84,14 +84,29 @@ pub(super) fn device() -> Device {
 
 /// Clients that send anything talk to the server. Others are served.
 pub(super) fn server_meets_hostile_clients(config: &Config) -> Result<Seen, String> {
+    meet_hostile_clients(config, |_| ())
+}
+
+/// The same over iWARP, where clients may end Reads early. Law: no Call holds a part of another.
+pub(super) fn server_meets_hostile_iwarp_clients(config: &Config) -> Result<Seen, String> {
+    meet_hostile_clients(config, |device| {
+        device.iwarp = true;
+        device.attrs.max_fast_reg_page_list_len = pick(&[4, 16, 256]);
+        device.short_reads = pick(&[2, 5]);
+    })
+}
+
+fn meet_hostile_clients(config: &Config, draw: impl FnOnce(&mut Device)) -> Result<Seen, String> {
     let nfsd = Rc::new(Nfsd::default());
     sched::begin(&Config {
         seed: !config.seed,
         ..*config
     });
     let payload = pick(&[8192, 65_536]);
+    let mut device = device();
+    draw(&mut device);
     let world = World {
-        device: device(),
+        device,
         tunables: vec![
             ("sunrpc/svc_rdma/max_requests", pick(&[4, 8, 32, 128])),
             ("sunrpc/svc_rdma/max_req_size", pick(&[1024, 4096, 8192])),

@@ -54,6 +54,10 @@ pub const PLAYS: &[Play] = &[
         run: hostile_plays::server_meets_hostile_clients,
     },
     Play {
+        name: "server_meets_hostile_iwarp_clients",
+        run: hostile_plays::server_meets_hostile_iwarp_clients,
+    },
+    Play {
         name: "client_meets_hostile_server",
         run: hostile_plays::client_meets_hostile_server,
     },
