@@ -41,7 +41,8 @@ use crate::{
             Response,
             RpcMsg, //
         },
-        responder::reply::can_return, //
+        responder::reply::can_return,
+        stall::Polled, //
     },
     lib::{
         close_reason::CloseReason,
@@ -133,7 +134,7 @@ fn next(ctx: &ServerEp, incoming: &mut Incoming) -> Option<Next> {
 #[cold]
 fn check_deadlines(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
-    match ctx.stall_detector.poll(ctx.sender.queue()) {
+    match ctx.stall_detector.poll(ctx.sender.queue(), reads(ep)) {
         Ok(next) => {
             for when in [next, release::expire(ep)].into_iter().flatten() {
                 ctx.timer.arm(when);
@@ -143,6 +144,22 @@ fn check_deadlines(ep: &Endpoint<ServerEp>) {
             tunables::STALLED.inc();
             ctx.close(CloseReason::Stalled);
         }
+    }
+}
+
+/// The RDMA Reads, for the stall detector: none on a device that completes all WRs in order.
+///
+/// A Call whose Reads have completed has its pages until a thread takes the Call, which may be
+/// late. While such Calls wait, no Read counts as outstanding.
+fn reads(ep: &Endpoint<ServerEp>) -> Polled {
+    if !ep.registers_to_read() {
+        return Polled::default();
+    }
+    let ctx = ep.context();
+    Polled {
+        // CAST: The number wraps.
+        completed: ctx.counters.send.reads.get() as u32,
+        outstanding: ctx.read_throttle.pages() != 0 && ctx.incoming.lock().read_done.is_empty(),
     }
 }
 

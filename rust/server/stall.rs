@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Detects a stalled Send Queue by polling its completion count.
+//! Detects a stalled Send Queue by polling its completion count, and that of its RDMA Reads.
 //!
 //! The client controls how long the device waits for the response to an RDMA Read, and how often
 //! the device retransmits when it finds no Receive: for hours, or forever. All that time the client
 //! pins the pages that a Call is read into, or those of a Reply. A connection on which nothing
-//! completes for [`STALL_SECONDS`](tunables::STALL_SECONDS) is therefore closed.
+//! completes for [`STALL_SECONDS`](tunables::STALL_SECONDS) is therefore closed. So is an iWARP
+//! connection on which no RDMA Read completes: Sends may complete before older RDMA Reads there.
 //!
 //! The timer runs only while WRs are outstanding. An idle connection costs nothing.
 
@@ -21,8 +22,9 @@ use kernel::{
 use super::tunables;
 use crate::{
     engine::stall::{
-        SqState,
-        StallState, //
+        Polled,
+        SqStallState,
+        SqState, //
     },
     lib::{
         barrier::smp_mb,
@@ -41,7 +43,7 @@ pub(super) struct StallDetector {
     /// Polls at which nothing had completed since the one before. Written with the lock.
     stalls: SingleWriterCounter,
     #[pin]
-    state: SpinLock<StallState>,
+    state: SpinLock<SqStallState>,
 }
 
 /// The Send Queue has stalled: only the end of the connection completes its WRs.
@@ -52,7 +54,7 @@ impl StallDetector {
         pin_init!(Self {
             polling: Atomic::new(false),
             stalls: SingleWriterCounter::default(),
-            state <- new_spinlock!(StallState::default(), "StallDetector::state"),
+            state <- new_spinlock!(SqStallState::default(), "StallDetector::state"),
         })
     }
 
@@ -75,19 +77,20 @@ impl StallDetector {
     fn start(&self, queue: &SendQueue, timer: &XprtTimer) {
         let next = {
             let mut state = self.state.lock();
-            *state = StallState::new(queue.completed(), XprtTimer::now(), timeout());
+            *state = SqStallState::new(queue.completed(), XprtTimer::now(), timeout());
             self.polling.store(true, Relaxed);
             state.next_poll()
         };
         timer.arm(next);
     }
 
-    /// Polls `queue`; returns the time of the next poll, if WRs are outstanding.
+    /// Polls `queue`; returns the time of the next poll, if WRs are outstanding. `reads`: the RDMA
+    /// Reads, none of which is outstanding if the device completes all WRs in order.
     ///
     /// # Errors
     ///
     /// [`Stalled`].
-    pub(super) fn poll(&self, queue: &SendQueue) -> Result<Option<u64>, Stalled> {
+    pub(super) fn poll(&self, queue: &SendQueue, reads: Polled) -> Result<Option<u64>, Stalled> {
         let mut state = self.state.lock();
         if !self.polling.load(Relaxed) {
             return Ok(None);
@@ -96,9 +99,12 @@ impl StallDetector {
         // Either a later reservation sees that `polling` is false, or `is_used` below sees the
         // entries that it has reserved.
         smp_mb();
-        let (completed, outstanding) = (queue.completed(), queue.is_used());
+        let wrs = Polled {
+            completed: queue.completed(),
+            outstanding: queue.is_used(),
+        };
         let before = state.unchanged();
-        let polled = state.poll(completed, outstanding, XprtTimer::now(), timeout());
+        let polled = state.poll(wrs, reads, XprtTimer::now(), timeout());
         if state.unchanged() > before {
             self.stalls.add(1);
         }

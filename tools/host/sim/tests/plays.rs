@@ -93,6 +93,14 @@ fn server_meets_hostile_iwarp_clients() {
 }
 
 #[test]
+fn server_meets_stalled_iwarp_reads() {
+    play(
+        "server_meets_stalled_iwarp_reads",
+        &[("replies", 500), ("connections", 200)],
+    );
+}
+
+#[test]
 fn client_meets_hostile_server() {
     play(
         "client_meets_hostile_server",

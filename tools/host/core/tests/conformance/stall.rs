@@ -2,6 +2,8 @@
 
 //! A queue counts as stalled only if no WR completes between several polls.
 
+use rpcrdma_core::engine::stall::Polled;
+use rpcrdma_core::engine::stall::SqStallState;
 use rpcrdma_core::engine::stall::SqState;
 use rpcrdma_core::engine::stall::StallState;
 
@@ -71,4 +73,84 @@ fn zero_timeout_takes_three_polls() {
     assert_eq!(state.poll(7, true, 1001, 0), SqState::Busy(1002));
     assert_eq!(state.poll(7, true, 1002, 0), SqState::Busy(1003));
     assert_eq!(state.poll(7, true, 1003, 0), SqState::Stalled);
+}
+
+/// Some are outstanding, and `completed` have completed.
+fn busy(completed: u32) -> Polled {
+    Polled {
+        completed,
+        outstanding: true,
+    }
+}
+
+const NONE: Polled = Polled {
+    completed: 0,
+    outstanding: false,
+};
+
+#[test]
+fn reads_stall_behind_later_sends() {
+    let mut state = SqStallState::new(7, 1000, TIMEOUT);
+    assert_eq!(state.next_poll(), 1030);
+    // At each poll a Send has completed since the last one.
+    for (completed, now) in (8..).zip([1030, 1060, 1090]) {
+        let next = SqState::Busy(now + 30);
+        assert_eq!(state.poll(busy(completed), busy(5), now, TIMEOUT), next);
+    }
+    assert_eq!(state.unchanged(), 2);
+    let polled = state.poll(busy(11), busy(5), 1120, TIMEOUT);
+    assert_eq!(polled, SqState::Stalled);
+}
+
+#[test]
+fn completion_of_a_read_restarts_the_timeout() {
+    let mut state = SqStallState::new(7, 1000, TIMEOUT);
+    for (completed, now) in (8..108).zip((1030..).step_by(30)) {
+        let reads = busy(completed / 3);
+        let next = SqState::Busy(now + 30);
+        assert_eq!(state.poll(busy(completed), reads, now, TIMEOUT), next);
+    }
+}
+
+#[test]
+fn reads_that_were_not_outstanding_do_not_stall() {
+    let mut state = SqStallState::new(7, 1000, TIMEOUT);
+    for (completed, now) in (8..108).zip((1030..).step_by(30)) {
+        let reads = if completed % 3 == 0 { NONE } else { busy(5) };
+        let next = SqState::Busy(now + 30);
+        assert_eq!(state.poll(busy(completed), reads, now, TIMEOUT), next);
+    }
+}
+
+#[test]
+fn queue_without_reads_stalls() {
+    let mut state = SqStallState::new(7, 1000, TIMEOUT);
+    assert_eq!(
+        state.poll(busy(7), NONE, 1030, TIMEOUT),
+        SqState::Busy(1060)
+    );
+    assert_eq!(
+        state.poll(busy(7), NONE, 1060, TIMEOUT),
+        SqState::Busy(1090)
+    );
+    assert_eq!(state.poll(busy(7), NONE, 1090, TIMEOUT), SqState::Stalled);
+}
+
+#[test]
+fn early_poll_does_not_count_for_reads() {
+    let mut state = SqStallState::new(7, 1000, TIMEOUT);
+    assert_eq!(
+        state.poll(busy(7), busy(5), 1010, TIMEOUT),
+        SqState::Busy(1030)
+    );
+    assert_eq!(
+        state.poll(busy(8), busy(5), 1030, TIMEOUT),
+        SqState::Busy(1040)
+    );
+    assert_eq!(state.unchanged(), 0);
+    assert_eq!(
+        state.poll(busy(8), busy(5), 1040, TIMEOUT),
+        SqState::Busy(1060)
+    );
+    assert_eq!(state.unchanged(), 1);
 }

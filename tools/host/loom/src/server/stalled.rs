@@ -7,6 +7,7 @@ use loom::thread;
 
 use super::stall::StallDetector;
 use super::stall::Stalled;
+use crate::engine::stall::Polled;
 use crate::explore_full;
 use crate::pinned;
 use crate::sunrpc::svc::XprtTimer;
@@ -43,7 +44,7 @@ impl Connection {
     }
 
     fn poll(&self) {
-        match self.detector.poll(&self.queue) {
+        match self.detector.poll(&self.queue, Polled::default()) {
             Ok(None) => (),
             Ok(Some(next)) => self.timer.arm(next),
             Err(Stalled) => panic!("time stands still"),

@@ -144,6 +144,12 @@ pub(super) struct Wqe {
     pub(super) result: Option<ib_wc_status>,
 }
 
+impl Wqe {
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.op, Op::Read { .. } | Op::StalledRead)
+    }
+}
+
 /// A region of the pool of a queue pair, for Reads over iWARP.
 #[derive(Clone, Copy)]
 pub(super) struct PoolMr {

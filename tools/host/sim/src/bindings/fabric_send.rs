@@ -3,22 +3,17 @@
 //! What the work requests of a Send Queue do, and how they end.
 //!
 //! The work requests of a Send Queue take effect at the peer one after the other, and complete one
-//! after the other, some time later. Between the two, and until then, the device may access what
-//! they name. Each is one step of [`Fabric`].
+//! after the other, some time later; but over iWARP, Reads do so apart from all others. Between the
+//! two, and until then, the device may access what they name. Each is one step of [`Fabric`].
 
 use super::fabric::*;
 use super::*;
 
 impl Fabric {
-    /// Has the first work request that has not ended take effect.
-    pub(super) fn execute(&mut self, number: u32) {
+    /// Has work request number `at` take effect.
+    pub(super) fn execute(&mut self, number: u32, at: usize) {
         let qp = self.qp(number);
         let (pd, other) = (qp.pd, qp.other);
-        let at = qp
-            .send
-            .iter()
-            .position(|wqe| wqe.result.is_none())
-            .expect("a work request");
         let (op, sges, bytes, sink) = {
             let wqe = &mut qp.send[at];
             (
@@ -114,10 +109,10 @@ impl Fabric {
         }
     }
 
-    /// Ends the first work request of a Send Queue.
-    pub(super) fn end_first(&mut self, number: u32, status: ib_wc_status) {
+    /// Ends work request number `at` of a Send Queue.
+    pub(super) fn end(&mut self, number: u32, at: usize, status: ib_wc_status) {
         let qp = self.qp(number);
-        let wqe = qp.send.pop_front().expect("a work request");
+        let wqe = qp.send.remove(at).expect("a work request");
         let Some((send_cq, _)) = qp.cqs else {
             qp.inbox.push_back(match wqe.op {
                 Op::Read { .. } => PeerEvent::Read(wqe.bytes),

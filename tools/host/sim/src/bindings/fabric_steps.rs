@@ -8,10 +8,10 @@ use super::fabric::*;
 use super::*;
 
 enum Step {
-    /// The first work request that has not ended takes effect.
-    Execute(u32),
-    /// The first work request completes.
-    End(u32),
+    /// This work request takes effect.
+    Execute(u32, usize),
+    /// This work request completes.
+    End(u32, usize),
     /// The peer does not answer any more.
     Unanswered(u32),
     /// The peer has posted no Receive for what is sent.
@@ -23,39 +23,56 @@ enum Step {
 }
 
 impl Fabric {
+    /// The steps of a Send Queue. Its work requests take effect and complete in order. Over iWARP,
+    /// Reads and all others do so apart: siw completes a Send when it is transmitted, even if an
+    /// older Read has no response yet.
+    fn send_steps(&self, number: u32, qp: &Qp, steps: &mut Vec<Step>) {
+        let other = qp.other.and_then(|other| self.qps.get(&other));
+        let failed = |wqe: &Wqe| wqe.result.is_some_and(|status| status != 0);
+        let fails = qp.send.iter().any(failed);
+        let apart = self.device.iwarp && qp.cqs.is_some();
+        for reads in [false, true] {
+            let is_next = |wqe: &Wqe| (apart && wqe.is_read()) == reads;
+            let first = qp.send.iter().position(is_next);
+            if let Some(at) = first.filter(|at| qp.send[*at].result.is_some()) {
+                steps.push(Step::End(number, at));
+            }
+            let next = |wqe: &Wqe| is_next(wqe) && wqe.result.is_none();
+            let Some(at) = qp.send.iter().position(next).filter(|_| !fails) else {
+                continue;
+            };
+            // The sink of a Read is registered before.
+            let mut before = qp.send.iter().take(at);
+            if reads && before.any(|wqe| !wqe.is_read() && wqe.result.is_none()) {
+                continue;
+            }
+            match &qp.send[at].op {
+                Op::StalledRead => {}
+                Op::Register { .. } | Op::Invalidate { .. } | Op::Drain => {
+                    steps.push(Step::Execute(number, at));
+                }
+                op => match other {
+                    Some(other) if other.state == QpState::Rts => {
+                        let needs = matches!(op, Op::Send { .. } | Op::Immediate { .. });
+                        if !needs || !other.recv.is_empty() {
+                            steps.push(Step::Execute(number, at));
+                        } else if self.device.honest && qp.honest && other.honest {
+                            steps.push(Step::Unexpected(number));
+                        }
+                    }
+                    Some(other) if other.state == QpState::Init => {}
+                    _ => steps.push(Step::Unanswered(number)),
+                },
+            }
+        }
+    }
+
     /// The steps that can be next.
     fn steps(&self, steps: &mut Vec<Step>) {
         for (&number, qp) in &self.qps {
-            let other = qp.other.and_then(|other| self.qps.get(&other));
             match qp.state {
                 QpState::Init => {}
-                QpState::Rts => {
-                    if qp.send.front().is_some_and(|wqe| wqe.result.is_some()) {
-                        steps.push(Step::End(number));
-                    }
-                    let next = qp.send.iter().find(|wqe| wqe.result.is_none());
-                    let failed = |wqe: &Wqe| wqe.result.is_some_and(|status| status != 0);
-                    match next.map(|wqe| &wqe.op) {
-                        None => {}
-                        Some(_) if qp.send.iter().any(failed) => {}
-                        Some(Op::StalledRead) => {}
-                        Some(Op::Register { .. } | Op::Invalidate { .. } | Op::Drain) => {
-                            steps.push(Step::Execute(number));
-                        }
-                        Some(op) => match other {
-                            Some(other) if other.state == QpState::Rts => {
-                                let needs = matches!(op, Op::Send { .. } | Op::Immediate { .. });
-                                if !needs || !other.recv.is_empty() {
-                                    steps.push(Step::Execute(number));
-                                } else if self.device.honest && qp.honest && other.honest {
-                                    steps.push(Step::Unexpected(number));
-                                }
-                            }
-                            Some(other) if other.state == QpState::Init => {}
-                            _ => steps.push(Step::Unanswered(number)),
-                        },
-                    }
-                }
+                QpState::Rts => self.send_steps(number, qp, steps),
                 QpState::Error => {
                     if !qp.send.is_empty() {
                         steps.push(Step::FlushSend(number));
@@ -89,13 +106,13 @@ impl sched::Source for FabricSteps {
         fabric(|f| f.steps(&mut steps));
         let step = steps.swap_remove(nth);
         match step {
-            Step::Execute(qp) => fabric(|f| f.execute(qp)),
-            Step::End(qp) => fabric(|f| {
-                let status = f.qp(qp).send[0].result.expect("an end");
-                f.end_first(qp, status);
+            Step::Execute(qp, at) => fabric(|f| f.execute(qp, at)),
+            Step::End(qp, at) => fabric(|f| {
+                let status = f.qp(qp).send[at].result.expect("an end");
+                f.end(qp, at, status);
             }),
             Step::Unanswered(qp) => fabric(|f| {
-                f.end_first(qp, ib_wc_status_IB_WC_RETRY_EXC_ERR);
+                f.end(qp, 0, ib_wc_status_IB_WC_RETRY_EXC_ERR);
                 f.set_error(qp);
             }),
             Step::Unexpected(qp) => {
@@ -115,7 +132,7 @@ impl sched::Source for FabricSteps {
                         Op::Drain => ib_wc_status_IB_WC_WR_FLUSH_ERR,
                         _ => status,
                     };
-                    f.end_first(qp, status);
+                    f.end(qp, 0, status);
                 });
             }
             Step::FlushRecv(qp) => fabric(|f| f.flush_recv(qp)),

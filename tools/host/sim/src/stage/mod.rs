@@ -22,6 +22,7 @@
 //! | `faults`         | what a play draws                                   |
 //! | `unload`         | a play in which the module is unloaded              |
 //! | `spare_pages`    | a play in which clients leave                       |
+//! | `stalled_reads`  | a play with a client that answers no Read           |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
 //! | `talk`           | the world of plays with clients of the module       |
@@ -49,6 +50,7 @@ pub(crate) mod plays;
 mod rpc;
 mod serve;
 mod spare_pages;
+mod stalled_reads;
 mod talk;
 mod unload;
 mod world;

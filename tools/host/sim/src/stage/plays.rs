@@ -10,7 +10,7 @@ use kernel::sched::{below, pick, Config};
 use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
-use super::{hostile_plays, illegal_calls, more_plays, spare_pages, unload, world};
+use super::{hostile_plays, illegal_calls, more_plays, spare_pages, stalled_reads, unload, world};
 
 /// A play.
 pub struct Play {
@@ -56,6 +56,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "server_meets_hostile_iwarp_clients",
         run: hostile_plays::server_meets_hostile_iwarp_clients,
+    },
+    Play {
+        name: "server_meets_stalled_iwarp_reads",
+        run: stalled_reads::server_meets_stalled_iwarp_reads,
     },
     Play {
         name: "client_meets_hostile_server",
