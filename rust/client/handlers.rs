@@ -181,9 +181,7 @@ impl Exposes for ClientEp {
     }
 
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus) {
-        if status != WcStatus::Success {
-            worker.context().force_disconnect(status.into());
-        }
+        worker.context().force_disconnect(status.into());
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) trait Exposes: EndpointOps {
         token: Self::Token,
     );
 
-    /// Handles a failed registration; others do not report. The send CQ's worker.
+    /// Handles a registration that has failed or was flushed. The send CQ's worker.
     fn not_registered(worker: &SendWorker<'_, Self>, status: WcStatus);
 }
 
@@ -86,8 +86,7 @@ impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
     }
 }
 
-/// The registration of an MR of a pool that [`MrMapper::for_endpoint`] made. It completes only if
-/// it failed.
+/// The registration of an MR of a pool that [`MrMapper::for_endpoint`] made. It is not signalled.
 enum Registration {}
 
 impl<C: Exposes> OnCompletion<C> for Registration {
@@ -105,6 +104,10 @@ impl<C: Exposes> OnCompletion<C> for Registration {
             wc.status,
             wc.vendor_err
         ));
-        C::not_registered(worker, WcStatus::of(wc.status));
+        let status = WcStatus::of(wc.status);
+        // Some devices report work requests that are not signalled.
+        if status != WcStatus::Success {
+            C::not_registered(worker, status);
+        }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Device {
     pub(crate) short_reads: u32,
     /// What a Reply of the module grants.
     pub(crate) grants: Grants,
+    /// It reports each work request that has a CQE, signalled or not.
+    pub(crate) reports_all: bool,
 }
 
 /// The credits that a Reply grants.
@@ -80,6 +82,7 @@ impl Default for Device {
             stalls_reads: 0,
             short_reads: 0,
             grants: Grants::AsSent,
+            reports_all: false,
         }
     }
 }

@@ -111,6 +111,7 @@ impl Fabric {
 
     /// Ends work request number `at` of a Send Queue.
     pub(super) fn end(&mut self, number: u32, at: usize, status: ib_wc_status) {
+        let reports_all = self.device.reports_all;
         let qp = self.qp(number);
         let wqe = qp.send.remove(at).expect("a work request");
         let Some((send_cq, _)) = qp.cqs else {
@@ -124,7 +125,8 @@ impl Fabric {
             return;
         };
         qp.unretired += 1;
-        if !wqe.signaled && status == ib_wc_status_IB_WC_SUCCESS {
+        let reported = wqe.signaled || (reports_all && !wqe.cqe.is_null());
+        if !reported && status == ib_wc_status_IB_WC_SUCCESS {
             return;
         }
         let retired = core::mem::take(&mut qp.unretired);

@@ -169,6 +169,7 @@ fn both_ends_talk(config: &Config) -> Result<Seen, String> {
                 ("sunrpc/svc_rdma/max_req_size", bytes),
             ];
         }
+        faults.device.reports_all = below(4) == 0;
     })
 }
 
