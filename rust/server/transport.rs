@@ -101,10 +101,15 @@ impl svc::Connection for Connection {
             // An iWARP device that is asked for a graceful disconnect may lose posted WRs, which
             // then never complete.
             self.ep.set_qp_error();
-        } else {
-            // The Send Queue is empty. The iWARP CM must not see the queue pair of a connection in
-            // error that it has not seen established.
+        } else if !self.waits_for_peer() {
+            // The Send Queue is empty.
             self.ep.disconnect();
         }
+        // Otherwise the drop disconnects. The iWARP CM must not see the queue pair of a connection
+        // in error that it has not seen established: it would call `BUG()`.
+    }
+
+    fn waits_for_peer(&self) -> bool {
+        self.ep.waits_for_established() && !self.ep.context().is_established()
     }
 }

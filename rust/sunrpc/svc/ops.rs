@@ -291,9 +291,14 @@ unsafe extern "C" fn free_connection<C: Connection>(xprt: *mut bindings::svc_xpr
     // SAFETY: By this function's contract. The reference to the connection ends before the call.
     unsafe {
         // There is no private part if the accept has failed.
-        if let Some(connection) = svc_xprt::installed::<C>(xprt) {
+        let waits = svc_xprt::installed::<C>(xprt).is_some_and(|connection| {
             connection.state_file().remove();
+            connection.waits_for_peer()
+        });
+        if waits {
+            svc_xprt::free_later::<C>(xprt);
+        } else {
+            svc_xprt::free::<C>(xprt);
         }
-        svc_xprt::free::<C>(xprt);
     }
 }

@@ -29,9 +29,12 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::sockaddr::{
-        Net,
-        SockAddr, //
+    lib::{
+        delayed_work::RawDelayedWork,
+        sockaddr::{
+            Net,
+            SockAddr, //
+        }, //
     },
     sunrpc::{
         c_ref::{
@@ -72,10 +75,14 @@ pub(super) fn connection(xprt: SvcXprtRef<'_>) -> Option<XprtHandle> {
 /// # Invariants
 ///
 /// - I1: `data` is `Some` from [`NewXprt::install`] until `xpo_free`, and is not replaced.
+#[pin_data]
 #[repr(C)]
 struct Xprt<T> {
     header: Header,
     data: UnsafeCell<Option<T>>,
+    /// Calls [`free`]. See [`free_later`].
+    #[pin]
+    free_work: RawDelayedWork,
 }
 
 /// Addresses and name of a new transport.
@@ -118,12 +125,13 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         serv: *mut bindings::svc_serv,
         net: *mut bindings::net,
     ) -> Result<Self> {
-        let xprt = KBox::new(
+        let xprt = KBox::pin_init(
             // INVARIANT: I1 of `Xprt`: nothing is installed.
-            Xprt::<T> {
+            pin_init!(Xprt::<T> {
                 header: Header::new(),
                 data: UnsafeCell::new(None),
-            },
+                free_work <- RawDelayedWork::new(run_free::<T>, kernel::static_lock_class!()),
+            }),
             GFP_KERNEL,
         )?;
         let raw = xprt.header.raw();
@@ -136,7 +144,10 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         }
         // INVARIANT: I1: initialised above. I2: `svc_xprt_init()` counts one reference, and
         // `Header::new` one.
-        let this = Self(NonNull::from(KBox::leak(xprt)));
+        // SAFETY: The transport is not moved: from here on it is used by reference.
+        let this = Self(NonNull::from(KBox::leak(unsafe {
+            Pin::into_inner_unchecked(xprt)
+        })));
         // RFC 7530 Section 3.1 requires a transport that controls congestion.
         this.xprt().flags().set::<{ bindings::XPT_CONG_CTRL }>();
         Ok(this)
@@ -345,5 +356,38 @@ pub(super) unsafe extern "C" fn free<T>(xprt: *mut bindings::svc_xprt) {
     unsafe {
         ptr::drop_in_place((*whole).data.get());
         XprtMemory::dec_ref(NonNull::new_unchecked(whole.cast()));
+    }
+}
+
+/// Leaves [`free`] to a work item, for a caller that must not sleep as long as `free` may.
+///
+/// # Safety
+///
+/// As for [`free`].
+pub(super) unsafe fn free_later<T>(xprt: *mut bindings::svc_xprt) {
+    // SAFETY: By this function's contract it is an `Xprt<T>` that stays until `free` is called. Its
+    // class is a static of the module. SUNRPC puts a module reference when `xpo_free` returns, so
+    // one is taken here, which `run_free` puts.
+    unsafe {
+        bindings::__module_get((*(*xprt).xpt_class).xcl_owner);
+        (*xprt.cast::<Xprt<T>>()).free_work.queue(0);
+    }
+}
+
+/// The function of `free_work`.
+///
+/// # Safety
+///
+/// The workqueue calls this once, for the `free_work` of an `Xprt<T>` that [`free_later`] has left
+/// to it.
+unsafe extern "C" fn run_free<T>(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract, and by that of `free_later`. The class is a static of
+    // the module, to which `free_later` has taken a reference.
+    unsafe {
+        let whole = kernel::container_of!(RawDelayedWork::from_work(work), Xprt<T>, free_work);
+        let xprt = (*whole).header.raw();
+        let owner = (*(*xprt).xpt_class).xcl_owner;
+        free::<T>(xprt);
+        bindings::module_put(owner);
     }
 }

@@ -116,6 +116,9 @@ pub(crate) trait Connection: Types {
     /// That of `lines`.
     fn show(&self, lines: &mut Lines) -> fmt::Result;
 
-    /// Disconnects: SUNRPC drops its reference to the transport next.
+    /// Disconnects: SUNRPC drops its reference to the transport next. Does not wait for the peer.
     fn detach(&self);
+
+    /// Whether the drop of the connection may wait for the peer. A work item drops it then.
+    fn waits_for_peer(&self) -> bool;
 }

@@ -153,6 +153,13 @@ impl<C: EndpointOps> Endpoint<C> {
         unsafe { bindings::rdma_disconnect(self.id()) };
     }
 
+    /// Whether [`Self::disconnect`] and the drop of an accepted endpoint wait until the connection
+    /// is established: `iw_cm_disconnect()` and `iw_destroy_cm_id()` do. With siw, a connection is
+    /// established when the peer sends its first message, and there is no timeout.
+    pub(crate) fn waits_for_established(&self) -> bool {
+        self.registers_to_read()
+    }
+
     /// Moves the QP to the error state and disconnects. May sleep.
     ///
     /// When this returns, the QP no longer answers the peer. A disconnect alone does not ensure

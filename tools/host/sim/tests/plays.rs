@@ -224,6 +224,11 @@ fn server_uses_iwarp() {
 }
 
 #[test]
+fn server_meets_silent_peers() {
+    play("server_meets_silent_peers", &[("replies", 300)]);
+}
+
+#[test]
 fn both_ends_use_all_mrs() {
     play("both_ends_use_all_mrs", &[("replies", 1_000)]);
 }

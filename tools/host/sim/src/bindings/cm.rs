@@ -11,6 +11,7 @@ use core::ffi::c_void;
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::ffi::{c_int, c_uint};
+use kernel::sched;
 
 use super::*;
 
@@ -209,11 +210,22 @@ impl Cm {
         }
     }
 
+    /// The `cm_id` of a queue pair.
+    pub(super) fn id_of_qp(&self, qp: u32) -> Option<usize> {
+        let of = |number: &&usize| {
+            let raw = self.raw(**number);
+            // SAFETY: The `cm_id` is in the list, so it is there.
+            unsafe { !(*raw).qp.is_null() && (*(*raw).qp).qp_num == qp }
+        };
+        self.ids.keys().find(of).copied()
+    }
+
     /// The passive end learns that the connection is established.
     pub(super) fn establish(&mut self, number: usize) {
         if let Some(id) = self.ids.get_mut(&number) {
             if id.accepted && !id.established {
                 id.established = true;
+                sched::wake(connect_key(number));
                 let event = rdma_cm_event_type_RDMA_CM_EVENT_ESTABLISHED;
                 self.tell(number, event, 0, Param::default());
             }
@@ -226,6 +238,7 @@ impl Cm {
             return;
         };
         if !core::mem::replace(&mut id.disconnected, true) {
+            sched::wake(connect_key(number));
             let raw = self.raw(number);
             // SAFETY: The `cm_id` is in the list, so it is there.
             let qp = unsafe { (*raw).qp };
@@ -306,6 +319,11 @@ pub(crate) fn connect(own: u32, other: u32) {
     });
 }
 
+/// What waits for an accepted connection to be established.
+pub(super) fn connect_key(number: usize) -> usize {
+    (1 << 42) | number
+}
+
 pub(super) fn busy_key(number: usize) -> usize {
     (1 << 41) | number
 }
@@ -315,15 +333,7 @@ pub(crate) fn disconnect(qp: u32) {
     let other = fabric(|f| f.qps.get(&qp).and_then(|qp| qp.other));
     for qp in [Some(qp), other].into_iter().flatten() {
         fabric(|f| f.set_error(qp));
-        let number = cm(|cm| {
-            let of = |number: &&usize| {
-                let raw = cm.raw(**number);
-                // SAFETY: The `cm_id` is in the list, so it is there.
-                unsafe { !(*raw).qp.is_null() && (*(*raw).qp).qp_num == qp }
-            };
-            cm.ids.keys().find(of).copied()
-        });
-        if let Some(number) = number {
+        if let Some(number) = cm(|cm| cm.id_of_qp(qp)) {
             cm(|cm| cm.over(number));
         }
     }

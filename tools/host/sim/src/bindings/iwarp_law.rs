@@ -2,10 +2,12 @@
 
 //! What only iWARP asks for: the sink of an RDMA Read is registered for writes of the peer (RFC
 //! 5040 Section 5.1), which may end the Read early, and the end that has accepted a connection
-//! sends nothing before the other (RFC 5044 Section 7.1).
+//! sends nothing before the other (RFC 5044 Section 7.1). The CM of the accepting end waits for
+//! that first message before it ends the connection.
 
 use kernel::sched;
 
+use super::cm::*;
 use super::fabric::*;
 use super::*;
 
@@ -58,6 +60,29 @@ impl Fabric {
                 "QP {number} has accepted a connection, and sends first"
             ));
         }
-        self.qp(other).heard = true;
+        if !core::mem::replace(&mut self.qp(other).heard, true) {
+            cm(|cm| {
+                if let Some(id) = cm.id_of_qp(other) {
+                    cm.establish(id);
+                }
+            });
+        }
+    }
+}
+
+/// Waits, as `iw_cm_disconnect()` and `iw_destroy_cm_id()`, until an accepted connection is
+/// established.
+pub(super) fn wait_for_established(number: usize) {
+    if !fabric(|f| f.device.iwarp) {
+        return;
+    }
+    let waits = || {
+        cm(|cm| {
+            let id = &cm.ids[&number];
+            id.accepted && !id.established && !id.disconnected
+        })
+    };
+    while waits() {
+        sched::wait_on(connect_key(number));
     }
 }

@@ -27,6 +27,7 @@ pub(crate) unsafe extern "C" fn __rdma_create_kernel_id(
 pub(crate) unsafe extern "C" fn rdma_destroy_id(id: *mut rdma_cm_id) {
     kernel::lockdep::might_sleep("rdma_destroy_id()");
     let number = unsafe { (*id).number };
+    iwarp_law::wait_for_established(number);
     let mine = unsafe { !(*id).qp.is_null() };
     if mine {
         sched::fail("a cm_id is destroyed that has a queue pair");
@@ -195,13 +196,17 @@ pub(crate) unsafe extern "C" fn rdma_accept(
 pub(crate) unsafe extern "C" fn rdma_notify(id: *mut rdma_cm_id, event: c_uint) -> c_int {
     assert_eq!(event, ib_event_type_IB_EVENT_COMM_EST);
     let number = unsafe { (*id).number };
-    cm(|cm| cm.establish(number));
+    // The CM of iWARP ignores it.
+    if !fabric(|f| f.device.iwarp) {
+        cm(|cm| cm.establish(number));
+    }
     0
 }
 
 pub(crate) unsafe extern "C" fn rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
     kernel::lockdep::might_sleep("rdma_disconnect()");
     let number = unsafe { (*id).number };
+    iwarp_law::wait_for_established(number);
     let qp = unsafe { (*id).qp };
     if !qp.is_null() {
         let qp = unsafe { (*qp).qp_num };

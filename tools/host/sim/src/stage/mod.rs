@@ -49,6 +49,7 @@ pub(crate) mod planted;
 pub(crate) mod plays;
 mod rpc;
 mod serve;
+mod silent_peers;
 mod spare_pages;
 mod stalled_reads;
 mod talk;

@@ -198,8 +198,8 @@ impl Peer {
                 };
                 let theirs = Offer::of_peer(&param.private_data);
                 cm::connect(qp, other);
-                // The message that the end is ready may be lost.
-                if !one_in(4) {
+                // The message that the end is ready may be lost, but not over iWARP.
+                if !one_in(4) || fabric::fabric(|f| f.device.iwarp) {
                     cm_peer::peer_tells(qp, from, Message::Ready);
                 }
                 self.connections.set(self.connections.get() + 1);

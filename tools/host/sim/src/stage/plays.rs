@@ -10,7 +10,9 @@ use kernel::sched::{below, pick, Config};
 use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
-use super::{hostile_plays, illegal_calls, more_plays, spare_pages, stalled_reads, unload, world};
+use super::{
+    hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads, unload, world,
+};
 
 /// A play.
 pub struct Play {
@@ -88,6 +90,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "server_uses_iwarp",
         run: more_plays::server_uses_iwarp,
+    },
+    Play {
+        name: "server_meets_silent_peers",
+        run: silent_peers::server_meets_silent_peers,
     },
     Play {
         name: "both_ends_use_iwarp",
