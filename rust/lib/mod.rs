@@ -17,6 +17,7 @@
 //! | `fence`           | memory that a peer can reach, and the proofs that it cannot |
 //! | `foreign_buf`     | owned buffers that C keeps                                  |
 //! | `delayed_work`    | delayed work that its owner cancels                         |
+//! | `completion`      | completions with a timeout                                  |
 //! | `poll_timer`      | a timer that calls its owner in a worker                    |
 //! | `memalloc`        | allocation scopes (`memalloc_*_save()`)                     |
 //! | `barrier`         | memory barriers                                             |
@@ -39,6 +40,7 @@ pub(crate) mod barrier;
 pub(crate) mod bvec;
 pub(crate) mod clock;
 pub(crate) mod close_reason;
+pub(crate) mod completion;
 pub(crate) mod counter;
 pub(crate) mod delayed_work;
 pub(crate) mod displaced_pages;

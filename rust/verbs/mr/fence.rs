@@ -153,7 +153,8 @@ where
     O: Owner<MrList<Registered, WaitingFor<C>>> + ExposedOn<Endpoint = EndpointBox<C>>,
     C: Exposes,
 {
-    /// Invalidates the MRs, and waits until they are invalid or the QP is in the error state.
+    /// Invalidates the MRs, and waits until they are invalid or the QP is in the error state. If
+    /// that takes long, moves the QP to the error state.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ where
             pin_init::stack_pin_init!(let invalidation = Invalidation::new());
             // SAFETY: This waits below, unless the result comes back.
             let task = unsafe { invalidation.waiter() };
-            post_inv(ep, mrs, Waiter::Task(task)).is_ok() && invalidation.wait()
+            post_inv(ep, mrs, Waiter::Task(task)).is_ok() && invalidation.wait(|| ep.set_qp_error())
         } else {
             // The endpoint that the MRs were registered on has been dropped.
             false

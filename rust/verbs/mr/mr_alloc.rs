@@ -20,14 +20,14 @@ use kernel::{
             Relaxed,
             Release, //
         },
-        Arc,
-        Completion, //
+        Arc, //
     }, //
 };
 
 use crate::{
     bindings,
     lib::{
+        completion::Completion,
         llist::{
             Link,
             Linked,
@@ -57,6 +57,11 @@ use super::{
     rkey_owner::RkeyOwner,
     sg::ScatterList, //
 };
+
+/// How long a task waits for its LOCAL_INVs before it moves the QP to the error state. LOCAL_INVs
+/// wait behind Sends. The device may retry a Send for ever if the peer posts no Receives: the peer
+/// chooses the RNR retry count, in its REP.
+const INVALIDATE_MS: u32 = 30_000;
 
 /// What the MRs of a pool have in common.
 pub(super) struct MrSpec {
@@ -175,9 +180,13 @@ impl Invalidation {
         WaitingTask(NonNull::from(self))
     }
 
-    /// Sleeps until [`WaitingTask::wake`]; returns whether the MRs are invalid.
-    pub(super) fn wait(&self) -> bool {
-        self.completion.wait_for_completion();
+    /// Sleeps until [`WaitingTask::wake`]; returns whether the MRs are invalid. Calls `overdue`,
+    /// which flushes the LOCAL_INVs, if they take long.
+    pub(super) fn wait(&self, overdue: impl FnOnce()) -> bool {
+        if !self.completion.wait_ms(INVALIDATE_MS) {
+            overdue();
+            self.completion.wait();
+        }
         self.succeeded.load(Relaxed)
     }
 }

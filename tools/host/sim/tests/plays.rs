@@ -168,6 +168,11 @@ fn both_ends_give_up() {
 }
 
 #[test]
+fn both_ends_stall() {
+    play("both_ends_stall", &[("replies", 500), ("killed", 100)]);
+}
+
+#[test]
 fn both_ends_pull() {
     play("both_ends_pull", &[("replies", 1_000), ("pulled", 20)]);
 }

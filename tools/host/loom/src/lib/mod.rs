@@ -38,6 +38,9 @@ pub(crate) mod bvec {
         }
     }
 }
+pub(crate) mod completion {
+    pub(crate) use kernel::sync::Completion;
+}
 pub(crate) mod counter {
     //! Counts that no model depends on: loom does not know them.
 

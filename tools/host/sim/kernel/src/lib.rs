@@ -92,6 +92,7 @@ pub mod alloc {
 /// The C interface of work items and locks.
 pub mod bindings {
     pub use crate::misc::module;
+    pub use crate::sync::completions::*;
     pub use crate::sync::spinlock;
     pub use crate::work::c::*;
 }

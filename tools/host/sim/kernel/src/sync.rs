@@ -2,7 +2,7 @@
 
 //! Synchronization: what contexts wait for, beside locks.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 
 use pin_init::PinInit;
 
@@ -103,30 +103,77 @@ impl CondVar {
 }
 
 /// `struct completion`.
-pub struct Completion(Cell<bool>);
+#[allow(non_camel_case_types, reason = "the name is that of C")]
+#[repr(C)]
+pub struct completion {
+    done: bool,
+}
 
-// SAFETY: One context runs at a time.
-unsafe impl Sync for Completion {}
+/// Completions, as C has them.
+pub mod completions {
+    pub use super::completion;
+    use crate::ffi::c_ulong;
+    use crate::{lockdep, sched};
 
-impl Completion {
-    /// Not completed.
-    pub fn new() -> impl PinInit<Self> {
-        Self(Cell::new(false))
+    /// The longest wait without a timeout, in nanoseconds.
+    const MOST: u64 = 20_000_000_000;
+
+    /// `init_completion()`.
+    ///
+    /// # Safety
+    ///
+    /// `x` may be written.
+    pub unsafe fn init_completion(x: *mut completion) {
+        // SAFETY: By this function's contract.
+        unsafe { x.write(completion { done: false }) };
     }
 
-    /// Waits.
-    pub fn wait_for_completion(&self) {
+    /// `complete_all()`.
+    ///
+    /// # Safety
+    ///
+    /// The completion is initialized.
+    pub unsafe fn complete_all(x: *mut completion) {
+        // SAFETY: By this function's contract.
+        unsafe { (*x).done = true };
+        sched::wake(x.addr());
+        sched::preempt();
+    }
+
+    /// `wait_for_completion()`. No task may wait for long.
+    ///
+    /// # Safety
+    ///
+    /// The completion is initialized, and stays.
+    pub unsafe fn wait_for_completion(x: *mut completion) {
         lockdep::might_sleep("a wait");
-        while !self.0.get() {
-            sched::wait_on(core::ptr::from_ref(self).addr());
+        let begin = sched::now();
+        // SAFETY: By this function's contract.
+        while !unsafe { (*x).done } {
+            sched::wait_on(x.addr());
+        }
+        let seconds = (sched::now() - begin) / 1_000_000_000;
+        if sched::now() - begin > MOST {
+            sched::fail(format_args!("a task has waited for {seconds} seconds"));
         }
     }
 
-    /// Wakes all, now and later.
-    pub fn complete_all(&self) {
-        self.0.set(true);
-        sched::wake(core::ptr::from_ref(self).addr());
-        sched::preempt();
+    /// `wait_for_completion_timeout()`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`wait_for_completion`].
+    pub unsafe fn wait_for_completion_timeout(x: *mut completion, timeout: c_ulong) -> c_ulong {
+        lockdep::might_sleep("a wait");
+        let deadline = sched::now() + timeout as u64 * 1_000_000;
+        // SAFETY: By this function's contract.
+        while !unsafe { (*x).done } {
+            if !sched::wait_until(x.addr(), deadline) {
+                break;
+            }
+        }
+        // SAFETY: As above.
+        c_ulong::from(unsafe { (*x).done })
     }
 }
 

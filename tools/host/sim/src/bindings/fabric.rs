@@ -39,6 +39,8 @@ pub(crate) struct Device {
     /// One in so many Reads over iWARP is ended early by a peer that does not keep to the protocol,
     /// and completes as a success.
     pub(crate) short_reads: u32,
+    /// One in so many Sends finds no Receive, and is tried again for ever.
+    pub(crate) stalls_sends: u32,
     /// What a Reply of the module grants.
     pub(crate) grants: Grants,
     /// It reports each work request that has a CQE, signalled or not.
@@ -81,6 +83,7 @@ impl Default for Device {
             late: 0,
             stalls_reads: 0,
             short_reads: 0,
+            stalls_sends: 0,
             grants: Grants::AsSent,
             reports_all: false,
         }
@@ -110,6 +113,8 @@ pub(super) enum Op {
     },
     /// A Read that the peer does not answer.
     StalledRead,
+    /// A Send for which the peer posts no Receive.
+    StalledSend,
     /// RDMA Write With Immediate, which only peers of the stage post.
     Immediate {
         addr: u64,

@@ -65,7 +65,7 @@ impl Fabric {
                 let other = other.expect("a connected queue pair");
                 self.write_immediate(other, rkey, addr, &bytes)
             }
-            Op::StalledRead => unreachable!("it is no step"),
+            Op::StalledRead | Op::StalledSend => unreachable!("it is no step"),
             Op::Read { addr, rkey } => {
                 let other = other.expect("a connected queue pair");
                 let pd = self.qp(other).pd;

@@ -47,7 +47,7 @@ impl Fabric {
                 continue;
             }
             match &qp.send[at].op {
-                Op::StalledRead => {}
+                Op::StalledRead | Op::StalledSend => {}
                 Op::Register { .. } | Op::Invalidate { .. } | Op::Drain => {
                     steps.push(Step::Execute(number, at));
                 }

@@ -83,6 +83,9 @@ unsafe fn to_wqe(wr: *const ib_send_wr) -> Wqe {
     let raw = unsafe { &*wr };
     let remote = || unsafe { &*wr.cast::<ib_rdma_wr>() };
     let op = match raw.opcode {
+        ib_wr_opcode_IB_WR_SEND if sched::one_in(fabric(|f| f.device.stalls_sends)) => {
+            Op::StalledSend
+        }
         ib_wr_opcode_IB_WR_SEND => Op::Send { invalidate: None },
         ib_wr_opcode_IB_WR_SEND_WITH_INV => Op::Send {
             invalidate: Some(unsafe { *raw.ex.invalidate_rkey.as_ref() }),

@@ -86,6 +86,19 @@ pub(super) fn both_ends_give_up(config: &Config) -> Result<Seen, String> {
     })
 }
 
+/// Sends find no Receive for ever, and tasks behind them are killed.
+pub(super) fn both_ends_stall(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.tasks = Manner {
+            timeout: 60_000,
+            retries: 2,
+            ..Manner::PATIENT
+        };
+        faults.kills = pick(&[1, 2]);
+        faults.device.stalls_sends = pick(&[5, 20]);
+    })
+}
+
 pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.tunables = vec![

@@ -80,6 +80,10 @@ pub const PLAYS: &[Play] = &[
         run: more_plays::both_ends_give_up,
     },
     Play {
+        name: "both_ends_stall",
+        run: more_plays::both_ends_stall,
+    },
+    Play {
         name: "both_ends_pull",
         run: more_plays::both_ends_pull,
     },

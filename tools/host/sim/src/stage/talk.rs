@@ -134,7 +134,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let refuses = device.refuses + device.refuses_inv + device.few_queues > 0;
     // A connection with too few MRs is not made.
     let refuses = refuses || device.few_mrs > 0;
-    let late = late || device.stalls_reads > 0;
+    let late = late || device.stalls_reads + device.stalls_sends > 0;
     let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
         let fail = may.fail || breaks || calls.drops > 0 || calls.late > 0;
@@ -181,6 +181,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         f.device.few_mrs = 0;
         f.device.late = 0;
         f.device.stalls_reads = 0;
+        f.device.stalls_sends = 0;
     });
     rqst::kill_answered(0);
     hotplug::unplug_opening(0);

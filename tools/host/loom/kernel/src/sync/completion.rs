@@ -22,8 +22,14 @@ impl Completion {
     }
 
     /// Waits.
-    pub fn wait_for_completion(&self) {
+    pub fn wait(&self) {
         self.0.wait();
+    }
+
+    /// Waits. No time passes in a model.
+    pub fn wait_ms(&self, _ms: u32) -> bool {
+        self.0.wait();
+        true
     }
 
     /// Wakes the task that waits.
