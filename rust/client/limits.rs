@@ -89,6 +89,7 @@ const DRAIN: u32 = 2;
 pub(super) enum Unsupported {
     KernelVerbs,
     Registration,
+    Invalidation,
     SendElements,
     MrPages,
     Queues,
@@ -96,9 +97,10 @@ pub(super) enum Unsupported {
 
 impl Unsupported {
     /// All capabilities, by their discriminants.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::KernelVerbs,
         Self::Registration,
+        Self::Invalidation,
         Self::SendElements,
         Self::MrPages,
         Self::Queues,
@@ -109,6 +111,7 @@ impl Unsupported {
         match self {
             Self::KernelVerbs => "queue pairs for the kernel",
             Self::Registration => "memory registration by work request (FRWR)",
+            Self::Invalidation => "invalidation by work request (LOCAL_INV)",
             Self::SendElements => "Sends of three elements",
             Self::MrPages => "memory regions large enough for 1 MiB",
             Self::Queues => "room for a Call in its queues",
@@ -183,6 +186,9 @@ impl Limits {
         }
         if !device.mem_mgt_extensions || device.max_fast_reg_pages == 0 {
             return Err(Unsupported::Registration);
+        }
+        if device.refuses_local_inv {
+            return Err(Unsupported::Invalidation);
         }
         if device.max_send_sge < MIN_SGES {
             return Err(Unsupported::SendElements);

@@ -108,6 +108,7 @@ impl Terms {
         let able = Offer {
             pulled_replies: tunables::PULLED_REPLIES.get() != 0
                 && device.mem_mgt_extensions
+                && !device.refuses_local_inv
                 && device.max_fast_reg_pages > 0,
         };
         let slots = if Extensions::between(&able, &request.offer, &depths).pulled_replies {

@@ -26,6 +26,8 @@ pub(crate) struct DeviceAttrs {
     pub(crate) max_qp_init_rd_atom: u32,
     /// The device has fast registration, and local and remote invalidation.
     pub(crate) mem_mgt_extensions: bool,
+    /// The device has refused every LOCAL_INV, whatever it reports.
+    pub(crate) refuses_local_inv: bool,
     /// An MR may have gaps between its pages.
     pub(crate) sg_gaps: bool,
     /// The target of an RDMA Read must be registered, as on iWARP.

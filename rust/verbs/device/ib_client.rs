@@ -49,6 +49,11 @@ use crate::{
     trace::trace, //
 };
 
+use super::local_inv::{
+    ConnectionInvs,
+    DeviceInvs, //
+};
+
 kernel::sync::global_lock! {
     // SAFETY: `IbClient::register` initialises it before the first device can be announced.
     unsafe(uninit) static DEVICES: Mutex<KVec<Arc<Device>>> = KVec::new();
@@ -70,12 +75,13 @@ struct Device {
     state: Mutex<State>,
     #[pin]
     refs_gone: CondVar,
+    invs: DeviceInvs,
 }
 
 // SAFETY: `raw` is passed to functions of the RDMA core only, which may be called from any thread,
 // and I1 does not depend on the thread.
 unsafe impl Send for Device {}
-// SAFETY: As above; all other fields are behind locks.
+// SAFETY: As above; all other fields are `Sync`.
 unsafe impl Sync for Device {}
 
 impl Device {
@@ -169,6 +175,22 @@ impl DeviceRef {
     /// The device's name.
     pub(in crate::verbs) fn device_name(&self) -> DeviceName {
         self.0.name()
+    }
+
+    /// Notes that the device has accepted LOCAL_INVs of a connection.
+    #[inline]
+    pub(in crate::verbs) fn accepts_inv(&self, connection: &ConnectionInvs) {
+        connection.accept(&self.0.invs);
+    }
+
+    /// Notes that the device has refused a LOCAL_INV of a connection, whose QP could send.
+    pub(in crate::verbs) fn refuses_inv(&self, connection: &ConnectionInvs) {
+        connection.refuse(&self.0.invs);
+    }
+
+    /// Returns whether the device refuses every LOCAL_INV, as far as is known.
+    pub(super) fn refuses_all_invs(&self) -> bool {
+        self.0.invs.refuses_all()
     }
 
     /// Has `watcher` told when the device's removal begins, until the returned notifier is ended.
@@ -306,6 +328,7 @@ unsafe extern "C" fn add_one(raw: *mut bindings::ib_device) -> c_int {
                 "Device::state"
             ),
             refs_gone <- new_condvar!("Device::refs_gone"),
+            invs: DeviceInvs::new(),
         }),
         GFP_KERNEL,
     );

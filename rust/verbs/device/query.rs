@@ -63,6 +63,7 @@ impl DeviceAttrs {
             mem_mgt_extensions: has(
                 bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS as u64
             ),
+            refuses_local_inv: device_ref.refuses_all_invs(),
             sg_gaps: a.kernel_cap_flags & u64::from(bindings::ib_kernel_cap_flags_IBK_SG_GAPS_REG)
                 != 0,
             registers_to_read: iwarp,

@@ -63,6 +63,7 @@ use crate::{
             DeviceName,
             RemovalNotifier, //
         },
+        local_inv::ConnectionInvs,
         pd::Pd,
         queues::Queues, //
     }, //
@@ -124,6 +125,7 @@ struct Open {
     registers_to_read: bool,
     /// The pages that an `rdma_rw` context may touch.
     rw_ctx_pages: u32,
+    invs: ConnectionInvs,
 }
 
 /// A cm_id that has no other owner, and delivers no event before an endpoint owns it.
@@ -256,6 +258,7 @@ impl<C: EndpointOps> Endpoint<C> {
             queues,
             registers_to_read: device.registers_to_read,
             rw_ctx_pages,
+            invs: ConnectionInvs::new(),
         });
         Ok(depths)
     }
@@ -383,6 +386,41 @@ impl<C: EndpointOps> Endpoint<C> {
             // is in place until that has completed.
             ret => Err((Error::from_errno(ret), unsafe { BadWr::of(first, bad) })),
         }
+    }
+
+    /// Notes that the device has accepted LOCAL_INVs.
+    #[inline]
+    pub(in crate::verbs) fn inv_accepted(&self) {
+        if let Some(open) = self.open.as_ref() {
+            open.queues.pd().device_ref().accepts_inv(&open.invs);
+        }
+    }
+
+    /// Notes that a post of LOCAL_INVs has failed with `error`. May sleep.
+    ///
+    /// A driver without LOCAL_INV returns `EINVAL`, and so do some drivers on a QP in the error
+    /// state, whatever is posted. A QP does not leave that state: one that can send afterwards
+    /// could send before.
+    #[cold]
+    pub(in crate::verbs) fn inv_failed(&self, error: Error) {
+        let Some(open) = self.open.as_ref() else {
+            return;
+        };
+        if error == EINVAL && !self.is_closing() && Self::can_send(open) {
+            open.queues.pd().device_ref().refuses_inv(&open.invs);
+        }
+    }
+
+    /// Returns whether the QP can send, according to its device. May sleep.
+    fn can_send(open: &Open) -> bool {
+        let mut attr = bindings::ib_qp_attr::default();
+        let mut init_attr = bindings::ib_qp_init_attr::default();
+        let mask = bindings::ib_qp_attr_mask_IB_QP_STATE as c_int;
+        // SAFETY: The QP is valid while the endpoint is open (I2). The device writes to the two
+        // structures only.
+        let ret =
+            unsafe { bindings::ib_query_qp(open.queues.qp(), &mut attr, mask, &mut init_attr) };
+        ret == 0 && attr.qp_state == bindings::ib_qp_state_IB_QPS_RTS
     }
 
     /// The name of the device, once open.

@@ -204,8 +204,10 @@ fn post_inv<C: Exposes>(
     // SAFETY: The chain is well formed. It is part of MRs, which the pool keeps until the queues
     // are drained, and its CQEs expect this endpoint's kind of context.
     let Err((error, _)) = (unsafe { ep.post_send_raw(chain.inv) }) else {
+        ep.inv_accepted();
         return Ok(());
     };
+    ep.inv_failed(error);
     ep.set_qp_error();
     // SAFETY: The QP is in the error state, and the endpoint, which is borrowed, keeps the pool
     // until its queues are drained.

@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn client_requires_local_invalidation() {
+        for mut device in crate::devices().filter(|device| device.max_fast_reg_pages > 0) {
+            device.refuses_local_inv = true;
+            let refused = Limits::for_device(&device, 128, 16).err();
+            assert_eq!(refused, Some(Unsupported::Invalidation), "{device:?}");
+        }
+    }
+
+    #[test]
     fn receive_queues_have_room_for_a_batch() {
         each(|device, limits| {
             let needed = limits.credits + limits.backchannel;

@@ -54,6 +54,7 @@ fn devices() -> impl Iterator<Item = verbs::DeviceAttrs> {
                 max_qp_rd_atom: reads,
                 max_qp_init_rd_atom: reads,
                 mem_mgt_extensions: true,
+                refuses_local_inv: false,
                 sg_gaps: false,
                 registers_to_read: false,
                 registers_long_reads: false,

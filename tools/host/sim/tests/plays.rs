@@ -234,6 +234,11 @@ fn server_meets_silent_peers() {
 }
 
 #[test]
+fn both_ends_lack_local_inv() {
+    play("both_ends_lack_local_inv", &[("refused", 500)]);
+}
+
+#[test]
 fn both_ends_use_all_mrs() {
     play("both_ends_use_all_mrs", &[("replies", 1_000)]);
 }

@@ -22,6 +22,8 @@ pub(crate) struct Device {
     pub(crate) posts_unnamed: Option<bool>,
     /// One in so many posts of LOCAL_INVs is refused.
     pub(crate) refuses_inv: u32,
+    /// It refuses all LOCAL_INVs, although it reports that it has them.
+    pub(crate) lacks_inv: bool,
     /// One in so many queue pairs cannot be created.
     pub(crate) few_queues: u32,
     /// MRs that a protection domain may have; 0 if there is no limit.
@@ -75,6 +77,7 @@ impl Default for Device {
             refuses: 0,
             posts_unnamed: None,
             refuses_inv: 0,
+            lacks_inv: false,
             few_queues: 0,
             few_mrs: 0,
             honest: true,

@@ -41,6 +41,11 @@ pub(crate) unsafe extern "C" fn rpcrdma_post_send(
         next = unsafe { (*next).next };
     }
     let is_inv = unsafe { (*first).opcode } == ib_wr_opcode_IB_WR_LOCAL_INV;
+    if is_inv && fabric(|f| f.device.lacks_inv) {
+        say!("QP {number}: LOCAL_INV is refused");
+        unsafe { *bad = first };
+        return -(EINVAL as c_int);
+    }
     let (refuses, refuses_inv) = fabric(|f| (f.device.refuses, f.device.refuses_inv));
     let refuses_it = sched::one_in(refuses) || is_inv && sched::one_in(refuses_inv);
     let (posted, named) = if refuses_it {

@@ -94,6 +94,25 @@ pub(crate) unsafe extern "C" fn ib_modify_qp(
     0
 }
 
+pub(crate) unsafe extern "C" fn ib_query_qp(
+    qp: *mut ib_qp,
+    attr: *mut ib_qp_attr,
+    mask: c_int,
+    _init_attr: *mut ib_qp_init_attr,
+) -> c_int {
+    kernel::lockdep::might_sleep("ib_query_qp()");
+    assert_eq!(mask, ib_qp_attr_mask_IB_QP_STATE as c_int);
+    let number = unsafe { (*qp).qp_num };
+    let state = match fabric(|f| f.qp(number).state) {
+        QpState::Init => ib_qp_state_IB_QPS_INIT,
+        QpState::Rts => ib_qp_state_IB_QPS_RTS,
+        QpState::Error => ib_qp_state_IB_QPS_ERR,
+    };
+    unsafe { (*attr).qp_state = state };
+    sched::preempt();
+    0
+}
+
 /// The device reports an error of a queue pair.
 pub(crate) fn report(number: u32, code: c_uint) {
     let handler = fabric(|f| f.qps.get(&number).map(|qp| (qp.event, qp.context)));

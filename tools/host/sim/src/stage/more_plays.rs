@@ -168,3 +168,13 @@ pub(super) fn both_ends_use_all_mrs(config: &Config) -> Result<Seen, String> {
         faults.device.few_mrs = pick(&[0, 6, 13, 16]) as usize;
     })
 }
+
+/// The devices refuse LOCAL_INV, which they do not report. RPCs end nevertheless.
+pub(super) fn both_ends_lack_local_inv(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.device.lacks_inv = true;
+        faults
+            .tunables
+            .push(("sunrpc/svc_rdma/remote_invalidation", pick(&[0, 0, 1])));
+    })
+}

@@ -108,6 +108,10 @@ pub const PLAYS: &[Play] = &[
         run: more_plays::both_ends_use_all_mrs,
     },
     Play {
+        name: "both_ends_lack_local_inv",
+        run: more_plays::both_ends_lack_local_inv,
+    },
+    Play {
         name: "both_ends_unload",
         run: unload::both_ends_unload,
     },

@@ -83,6 +83,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         fail: faults.mappings > 0
             || faults.allocations > 0
             || faults.nfsd.ineligible > 0
+            || faults.device.lacks_inv
             || manner.flags & (RPC_TASK_SOFT | RPC_TASK_SOFTCONN) != 0,
     };
     let breaks_only = !may.fail
@@ -133,7 +134,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
     let device = &faults.device;
     let refuses = device.refuses + device.refuses_inv + device.few_queues > 0;
     // A connection with too few MRs is not made.
-    let refuses = refuses || device.few_mrs > 0;
+    let refuses = refuses || device.few_mrs > 0 || device.lacks_inv;
     let late = late || device.stalls_reads + device.stalls_sends > 0;
     let breaks = loses || late || faults.manners.breaks_off > 0 || refuses;
     let outcome = calls.map(|calls| {
