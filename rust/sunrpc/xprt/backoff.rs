@@ -16,7 +16,10 @@
 //!
 //! C: transport.c, xprt_rdma_connect()
 
-use core::cell::UnsafeCell;
+use core::{
+    cell::UnsafeCell,
+    mem::replace, //
+};
 
 use kernel::{
     prelude::*,
@@ -53,6 +56,8 @@ const AWAY_DIVISOR: c_ulong = 32;
 struct LastAttempt {
     /// The address that was tried.
     peer: Option<SockAddr>,
+    /// What the attempt has shown of the peer.
+    shown: PeerState,
     /// When the attempt ended, in jiffies.
     ended: c_ulong,
     /// When the first attempt after the peer's last message ended, in jiffies.
@@ -79,6 +84,7 @@ impl<T: Types> ReconnectBackoff<T> {
     pub(super) fn new(xprt: XprtHandle<T>) -> impl PinInit<Self> {
         let last = LastAttempt {
             peer: None,
+            shown: PeerState::Unknown,
             ended: 0,
             away_since: 0,
         };
@@ -106,7 +112,12 @@ impl<T: Types> ReconnectBackoff<T> {
             if (*raw).reestablish_timeout == 0 || peer == PeerState::Moved {
                 last.away_since = last.ended;
             }
+            let shown = replace(&mut last.shown, peer);
             if peer == PeerState::Unknown {
+                // Only a delay that began with `FIRST_BACKOFF_MS` is doubled.
+                if shown != PeerState::Unknown {
+                    (*raw).reestablish_timeout = 0;
+                }
                 bindings::xprt_reconnect_backoff(raw, msecs_to_jiffies(FIRST_BACKOFF_MS));
             } else {
                 let share = last.ended.wrapping_sub(last.away_since) / AWAY_DIVISOR;

@@ -224,6 +224,14 @@ fn server_keeps_spare_pages() {
 }
 
 #[test]
+fn client_waits_for_server() {
+    play(
+        "client_waits_for_server",
+        &[("replies", 100), ("refused", 1_000)],
+    );
+}
+
+#[test]
 fn server_uses_iwarp() {
     play("server_uses_iwarp", &[("replies", 1_000)]);
 }

@@ -85,6 +85,10 @@ pub(super) struct Cm {
     pub(super) peers: BTreeMap<u32, VecDeque<(End, Message)>>,
     /// Where requests for [`hostile_address`] go, if not to the server.
     pub(super) hostile: Option<u32>,
+    /// The reason for which requests of the module are rejected.
+    pub(super) rejects: Option<c_int>,
+    /// When each of these requests was made.
+    pub(super) requests: Vec<u64>,
 }
 
 thread_local! {
@@ -93,6 +97,14 @@ thread_local! {
 
 pub(super) fn cm<R>(f: impl FnOnce(&mut Cm) -> R) -> R {
     CM.with_borrow_mut(f)
+}
+
+/// Begins a run.
+pub(crate) fn begin() {
+    cm(|cm| {
+        cm.rejects = None;
+        cm.requests.clear();
+    });
 }
 
 /// Forgets everything, after a run that has failed.
@@ -306,6 +318,9 @@ impl Cm {
         self.send(End::Id(number), from, Message::Ready);
     }
 }
+
+/// Woken when the module requests a connection.
+pub(crate) const REQUEST_KEY: usize = 24;
 
 /// A queue pair may now send to the other.
 pub(crate) fn connect(own: u32, other: u32) {

@@ -2,7 +2,19 @@
 
 //! The connection manager for peers of the stage: they listen, connect, and exchange its messages.
 
+use kernel::ffi::c_int;
+
 use super::cm::*;
+
+/// Requests of the module are rejected for this reason from now on, or are not.
+pub(crate) fn reject_requests(reason: Option<c_int>) {
+    cm(|cm| cm.rejects = reason);
+}
+
+/// When each of the module's requests was made.
+pub(crate) fn requests() -> Vec<u64> {
+    cm(|cm| cm.requests.clone())
+}
 
 /// Peer number `peer` listens at [`hostile_address`] from now on, or none does.
 pub(crate) fn peer_listens(peer: Option<u32>) {

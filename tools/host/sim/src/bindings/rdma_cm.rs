@@ -140,9 +140,16 @@ pub(crate) unsafe extern "C" fn rdma_connect(
         param.private_data.len() <= 56,
         "the private data of a request is too long"
     );
+    sched::wake(REQUEST_KEY);
     let listener = listener();
     let hostile = is_hostile(unsafe { &(*id).route.addr.dst_addr });
     cm(|cm| {
+        cm.requests.push(sched::now());
+        if let Some(reason) = cm.rejects {
+            let event = rdma_cm_event_type_RDMA_CM_EVENT_REJECTED;
+            cm.tell(number, event, reason, Param::default());
+            return;
+        }
         match cm
             .hostile
             .filter(|_| hostile)

@@ -146,6 +146,11 @@ impl Client {
         sched::wake(delay_key(task));
     }
 
+    /// How many connections the transport has had.
+    pub(crate) fn connects(&self) -> u64 {
+        unsafe { (*self.xprt).stat.connect_count as u64 }
+    }
+
     /// The XID of the next Call.
     pub(crate) fn next_xid(&self) -> u32 {
         self.xid.get()

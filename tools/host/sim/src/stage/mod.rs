@@ -23,12 +23,14 @@
 //! | `unload`         | a play in which the module is unloaded              |
 //! | `spare_pages`    | a play in which clients leave                       |
 //! | `stalled_reads`  | a play with a client that answers no Read           |
+//! | `away`           | a play in which the server is away                  |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
 //! | `talk`           | the world of plays with clients of the module       |
 //! | `plays`          | the plays                                           |
 //! | `planted`        | a failure, to be shrunk                             |
 
+mod away;
 mod callbacks;
 mod closings;
 mod faults;

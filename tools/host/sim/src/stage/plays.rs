@@ -11,7 +11,8 @@ use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
 use super::{
-    hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads, unload, world,
+    away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads, unload,
+    world,
 };
 
 /// A play.
@@ -118,6 +119,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "server_keeps_spare_pages",
         run: spare_pages::server_keeps_spare_pages,
+    },
+    Play {
+        name: "client_waits_for_server",
+        run: away::client_waits_for_server,
     },
 ];
 

@@ -77,6 +77,7 @@ pub(crate) fn begin(config: &Config, world: World, program: Rc<dyn Program>) -> 
     memory::on_free(dma::freed);
     dma::on_unmap(unmapped);
     fabric::set_device(world.device);
+    cm::begin();
     credit_law::begin();
     xprt_connect::begin();
     sched::add_source(Rc::new(FabricSteps));
