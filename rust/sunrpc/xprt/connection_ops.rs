@@ -146,11 +146,13 @@ pub(super) unsafe extern "C" fn connect_worker<T: Transport>(work: *mut bindings
     // SUNRPC closes a lost connection before it connects, so there is usually none.
     lock.disconnect();
     let connected = state.transport.connect();
+    // A task that a failed attempt wakes has SUNRPC close the connection of its cookie. The task
+    // may be late, and must not close the next connection.
+    lock.change_cookie();
     xprt.clear_connecting();
     let status = match connected {
         Ok(connection) => {
             lock.store(connection);
-            lock.change_cookie();
             lock.count_connect();
             lock.begin_backoff(PeerState::Unknown);
             xprt.flags().set::<{ bindings::XPRT_CONNECTED }>();

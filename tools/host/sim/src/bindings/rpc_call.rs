@@ -29,6 +29,11 @@ const RETRIED: [u32; 6] = [
     ENOTCONN,
 ];
 
+/// After these of them, `call_connect_status()` closes the connection first.
+const CLOSED: [u32; 5] = [ENETUNREACH, EHOSTUNREACH, ECONNREFUSED, EPIPE, EPROTO];
+/// A late task may be as late as that.
+const LATE_NS: u64 = 5_000_000_000;
+
 impl Client {
     /// Starts a task.
     pub(crate) fn start(self: &Rc<Self>, call: Call) {
@@ -151,7 +156,22 @@ impl Client {
                 if (*task).killed != 0 {
                     return true;
                 }
-                match -(*task).tk_status {
+                // call_connect_status
+                let status = (*task).tk_status;
+                let has_failed = CLOSED.contains(&(-status as u32));
+                if has_failed && sched::one_in(self.manner.late) {
+                    sched::wait_until(cm::REQUEST_KEY, sched::now() + LATE_NS);
+                }
+                if is_transmitted(task) {
+                    break;
+                }
+                if status < 0 && test_bit(XPRT_CONNECTED, state) {
+                    break;
+                }
+                if has_failed {
+                    xprt_connect::conditional_disconnect(xprt, (*rqst).rq_connect_cookie);
+                }
+                match -status {
                     0 => {}
                     errno if errno == EAGAIN as c_int || errno == ETIMEDOUT as c_int => {}
                     errno if (*task).tk_flags & RPC_TASK_SOFTCONN as u16 != 0 => {

@@ -55,15 +55,31 @@ pub(crate) unsafe extern "C" fn xprt_force_disconnect(xprt: *mut rpc_xprt) {
         sched::fail("a Call ends a connection on which it was not sent");
     }
     unsafe {
+        with_transport_lock(xprt, || schedule_autoclose(xprt));
+    }
+}
+
+/// `xprt_schedule_autoclose_locked()`.
+unsafe fn schedule_autoclose(xprt: *mut rpc_xprt) {
+    unsafe {
+        if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), true) {
+            return;
+        }
+        if !test_and_change_bit(XPRT_LOCKED as usize, state(xprt), true) {
+            autoclose(xprt);
+        } else if !(*xprt).snd_task.is_null() && !test_bit(XPRT_SND_IS_COOKIE, state(xprt)) {
+            let status = Some(-(ENOTCONN as c_int));
+            wake_task(&raw mut (*xprt).pending, (*xprt).snd_task, status);
+        }
+    }
+}
+
+/// `xprt_conditional_disconnect()`.
+pub(super) unsafe fn conditional_disconnect(xprt: *mut rpc_xprt, cookie: u32) {
+    unsafe {
         with_transport_lock(xprt, || {
-            if test_and_change_bit(XPRT_CLOSE_WAIT as usize, state(xprt), true) {
-                return;
-            }
-            if !test_and_change_bit(XPRT_LOCKED as usize, state(xprt), true) {
-                autoclose(xprt);
-            } else if !(*xprt).snd_task.is_null() && !test_bit(XPRT_SND_IS_COOKIE, state(xprt)) {
-                let status = Some(-(ENOTCONN as c_int));
-                wake_task(&raw mut (*xprt).pending, (*xprt).snd_task, status);
+            if cookie == (*xprt).connect_cookie {
+                schedule_autoclose(xprt);
             }
         });
     }

@@ -25,8 +25,8 @@ const STALE: c_int = 10;
 /// A key that nothing wakes.
 const TIME: usize = 25;
 
-/// Tasks of a client begin while the server is away. Law: after an attempt that fails although the
-/// server is back, the next one is made within five seconds.
+/// Tasks of a client begin while the server is away. Laws: after an attempt that fails although the
+/// server is back, the next one is made within five seconds; and the first connection stays.
 pub(super) fn client_waits_for_server(config: &Config) -> Result<Seen, String> {
     let nfsd = Rc::new(Nfsd::default());
     sched::begin(&Config {
@@ -89,6 +89,9 @@ pub(super) fn client_waits_for_server(config: &Config) -> Result<Seen, String> {
     }
     let client = client.take().expect("a client");
     let connections = client.connects();
+    if connections != 1 {
+        return Err(format!("a client has made {connections} connections"));
+    }
     sched::spawn("umount", move || {
         client.wait();
         client.put();
