@@ -228,6 +228,7 @@ pub(super) unsafe extern "C" fn prepare_request<T: Transport>(
         let (state, mut slot) = unsafe { XprtState::<T>::own(RqstRef::new(rqst)) };
         slot.reset();
         if let Some(reply) = slot.take_reply() {
+            slot.empty_reply_head();
             state.transport.recycle(reply);
         }
     }

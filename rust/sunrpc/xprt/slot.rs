@@ -234,6 +234,20 @@ impl<'a, T: Types> OwnedSlot<'a, T> {
         unsafe { self.reply() }.take()
     }
 
+    /// Makes the head of `rq_rcv_buf` empty if it is in the message of a Reply that was taken. The
+    /// task then waits for another Reply, since the verifier was bad, and has encoded no new Call.
+    pub(super) fn empty_reply_head(&mut self) {
+        let rqst = self.rqst();
+        // SAFETY: By I1 the caller has the request. By I2 no other thread accesses the buffer.
+        unsafe {
+            let head = &raw mut (*rqst).rq_rcv_buf.head[0];
+            if (*head).iov_base != (*rqst).rq_rbuffer {
+                (*head).iov_base = (*rqst).rq_rbuffer;
+                (*head).iov_len = 0;
+            }
+        }
+    }
+
     /// Gives up the right of the task.
     #[inline]
     pub(super) fn into_free(self) -> FreeSlot<T> {

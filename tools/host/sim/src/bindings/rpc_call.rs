@@ -116,6 +116,9 @@ impl Client {
             while (*task).killed == 0 && !self.attempt(task, call, &mut pages, &mut clock) {}
             if (*task).killed != 0 {
                 self.killed.set(self.killed.get() + 1);
+                if (*rqst).rq_reply_bytes_recvd > 0 {
+                    rqst::wait_again(task);
+                }
             } else if (*rqst).rq_reply_bytes_recvd > 0 {
                 let reply = pages.reply(rqst, call);
                 (call.decode)(xid, &reply);

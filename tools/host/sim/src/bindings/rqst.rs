@@ -55,6 +55,19 @@ pub(crate) unsafe fn enqueue_receive(task: *mut rpc_task) {
     }
 }
 
+/// `rpc_decode_header()` after a bad verifier: the task waits for another Reply, without encoding
+/// the Call again.
+pub(crate) unsafe fn wait_again(task: *mut rpc_task) {
+    unsafe {
+        let rqst = (*task).tk_rqstp;
+        (*rqst).rq_reply_bytes_recvd = 0;
+        enqueue_receive(task);
+        if (*rqst).rq_private_buf.head[0].iov_base != (*rqst).rq_rbuffer {
+            sched::fail("a request waits for a Reply, and refers to the buffer of an earlier one");
+        }
+    }
+}
+
 /// `xprt_request_enqueue_transmit()`.
 pub(crate) unsafe fn enqueue_transmit(task: *mut rpc_task) {
     unsafe {
