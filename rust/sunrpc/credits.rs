@@ -246,6 +246,14 @@ impl<X: CreditXprt> Credits<X> {
         })
     }
 
+    /// How many Calls hold a credit although their Replies are overdue.
+    pub(super) fn overdue(&self) -> usize {
+        let now = jiffies();
+        let held = self.held.lock();
+        let overdue = held.calls.iter().filter(|call| call.remaining(now) == 0);
+        overdue.count()
+    }
+
     /// Forgets all held credits, because the connection has ended.
     pub(super) fn clear(&self) {
         let mut held = self.held.lock();

@@ -61,16 +61,23 @@ pub(super) unsafe extern "C" fn close<T: Transport>(raw: *mut bindings::rpc_xprt
 /// # Safety
 ///
 /// As for [`close`], without the send lock. `task` is running, and has a request of `raw`.
-pub(super) unsafe extern "C" fn timer(raw: *mut bindings::rpc_xprt, task: *mut bindings::rpc_task) {
+pub(super) unsafe extern "C" fn timer<T: Transport>(
+    raw: *mut bindings::rpc_xprt,
+    task: *mut bindings::rpc_task,
+) {
     // SAFETY: By this function's contract the transport is alive and one of this module, and the
     // task has a request, which stays until the task goes on.
-    let (xprt, rqst) = unsafe { (XprtRef::new(raw), RqstRef::of_task(task)) };
+    let (state, rqst) = unsafe { (XprtState::<T>::from_raw(raw), RqstRef::of_task(task)) };
+    let xprt = state.xprt();
     if rqst.has_lost_connection() {
         return;
     }
     // SAFETY: As above.
     let last_answer = unsafe { Header::last_answer(xprt) };
-    let (outstanding, timeout) = (xprt.lock().outstanding(), rqst.timeout());
+    // The peer may never answer the Calls that are overdue and have no task any more.
+    let outstanding = xprt.lock().outstanding();
+    let outstanding = outstanding.saturating_sub(state.credits.overdue());
+    let timeout = rqst.timeout();
     if !(rqst.is_sent_once() && last_answer.may_come(rqst.number(), outstanding, timeout)) {
         // SAFETY: As above.
         unsafe { Header::closed(xprt) }.note(CloseReason::ReplyOverdue);

@@ -58,7 +58,7 @@ impl<T: Transport> Ops<T> {
         free_slot: Some(request_ops::free_slot::<T>),
         release_request: Some(request_ops::release_request::<T>),
         wait_for_reply_request: Some(refusal::wait_for_reply_request::<T>),
-        timer: Some(connection_ops::timer),
+        timer: Some(connection_ops::timer::<T>),
         rpcbind: Some(bindings::rpcb_getport_async),
         set_port: Some(connection_ops::set_port),
         connect: Some(connection_ops::connect::<T>),
