@@ -24,6 +24,10 @@ use super::run::Run;
 /// machines have 256 KiB for a mapping, whatever the page size, and may be fragmented.
 const MAX_RUN: u32 = if PAGE > 64 << 10 { PAGE } else { 64 << 10 };
 
+/// The pages of a READ or WRITE of 128 KiB. An array that was longer is allocated again: that costs
+/// little beside the transfer, and each idle context of each connection has an array.
+const KEPT: usize = 32;
+
 /// Runs of contiguous memory.
 pub(super) struct Runs(KVec<Run>);
 
@@ -47,7 +51,9 @@ impl Runs {
         flags: Flags,
     ) -> Result<u32> {
         self.0.clear();
-        self.0.reserve(count, flags)?;
+        if count > self.0.capacity() {
+            self.replace(count, flags)?;
+        }
         let Some(first) = bvecs.next() else {
             return Ok(0);
         };
@@ -61,6 +67,22 @@ impl Runs {
         // SAFETY: So many entries of the spare capacity were written.
         unsafe { self.0.inc_len(more.wrapping_add(1)) };
         u32::try_from(bytes.wrapping_add(first.len().into())).map_err(|_| EINVAL)
+    }
+
+    /// Allocates an array of `count` entries. [`KVec::reserve`] would at least double the old one.
+    #[cold]
+    fn replace(&mut self, count: usize, flags: Flags) -> Result {
+        self.0 = KVec::new();
+        self.0 = KVec::with_capacity(count, flags)?;
+        Ok(())
+    }
+
+    /// Frees the memory of an array longer than [`KEPT`].
+    #[inline]
+    pub(super) fn trim(&mut self) {
+        if self.0.capacity() > KEPT {
+            self.0 = KVec::new();
+        }
     }
 
     /// The runs, for the RDMA core.

@@ -242,10 +242,8 @@ impl RwChain {
         // memory stays by this function's contract.
         let prepared = unsafe { rw_ctxt.prepare(ep, self.direction, count, bvecs, remote, gfp) };
         match prepared {
-            Ok(RwCost { bytes: 0, .. }) => {
-                pool.idle.put(rw_ctxt);
-                Ok(0)
-            }
+            // The context is freed, here and below: its array of runs may be long.
+            Ok(RwCost { bytes: 0, .. }) => Ok(0),
             Ok(RwCost { bytes, entries }) => {
                 // INVARIANT: I1, I2: just prepared for `qp`.
                 self.qp = qp;
@@ -262,7 +260,6 @@ impl RwChain {
                     count as u32,
                     error.to_errno()
                 ));
-                pool.idle.put(rw_ctxt);
                 Err(error)
             }
         }

@@ -215,7 +215,7 @@ impl RwCtxt {
         unsafe { (*kernel::container_of!(cqe, Self, cqe)).arg }
     }
 
-    /// Unmaps the memory.
+    /// Unmaps the memory, and frees a long array of `runs`.
     ///
     /// # Safety
     ///
@@ -233,5 +233,7 @@ impl RwCtxt {
             let runs = self.runs.as_mut_slice();
             run::destroy(runs, &mut self.ctx, qp, port, direction.as_raw());
         }
+        // INVARIANT: I1: not prepared any more.
+        self.runs.trim();
     }
 }

@@ -148,6 +148,14 @@ pub fn live() -> BTreeMap<&'static str, usize> {
     })
 }
 
+/// The bytes of the largest allocation of this kind.
+pub fn largest(what: &str) -> usize {
+    LIVE.with_borrow(|live| {
+        let ones = live.values().filter(|one| one.what == what);
+        ones.map(|one| one.layout.size()).max().unwrap_or(0)
+    })
+}
+
 /// The NUMA node that this allocation was made for; -1 if none.
 pub fn node_of(addr: usize) -> i32 {
     LIVE.with_borrow(|live| live.get(&addr).map_or(-1, |one| one.node))

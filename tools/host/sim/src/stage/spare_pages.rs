@@ -18,16 +18,22 @@ use crate::bindings::{memory, nfsd_rqst, nfsd_threads, rw, svc};
 /// The server may leave so many neighbouring pages in descending order.
 const MAX_DESCENDING: usize = 6;
 
+/// The array of a transfer's memory.
+const RUNS: &str = "[rpcrdma_sim::verbs::rw::run::Run]";
+/// The bytes of the largest such array that an idle connection may keep: 32 entries.
+const MAX_RUNS: usize = 512;
+
 /// A client that has sent WRITEs stays. Others connect, send a Call, and leave. Laws: the next
-/// WRITE finds the pages that the first ones have displaced; the last connection leaves none; and
-/// no Read is into many pages in descending order.
+/// WRITE finds the pages that the first ones have displaced; the last connection leaves none; no
+/// Read is into many pages in descending order; and an idle connection keeps no long array of a
+/// transfer's memory.
 pub(super) fn server_keeps_spare_pages(config: &Config) -> Result<Seen, String> {
     let nfsd = Rc::new(Nfsd::default());
     sched::begin(&Config {
         seed: !config.seed,
         ..*config
     });
-    let payload = pick(&[16_384, 65_536]);
+    let payload = pick(&[16_384, 65_536, 262_144]);
     let faults = Faults::none();
     let world = World {
         device: faults.device,
@@ -78,6 +84,12 @@ pub(super) fn server_keeps_spare_pages(config: &Config) -> Result<Seen, String> 
     if descending > MAX_DESCENDING {
         return Err(format!(
             "a Read is into {descending} pages in descending order"
+        ));
+    }
+    let runs = kernel::memory::largest(RUNS);
+    if runs > MAX_RUNS || runs == 0 && payload <= 65_536 {
+        return Err(format!(
+            "an idle connection keeps {runs} bytes for one transfer"
         ));
     }
     stays.lose();
