@@ -97,8 +97,8 @@ pub(in crate::verbs) trait HeldUntilDrained: Send + Sync + 'static {
 /// # Invariants
 ///
 /// - I1: `id` is valid, and its context is this endpoint, until [`EndpointBox`] is dropped.
-/// - I2: Once set, `open` has the QP of `id`, and the contexts of the QP and its CQs are this
-///   endpoint.
+/// - I2: Once set, `open` has the QP of `id` and the number of its domain. The contexts of the QP
+///   and its CQs are this endpoint.
 /// - I3: After `closing` was set under the handler lock of `id`, no CM event reaches the context.
 #[pin_data]
 pub(crate) struct Endpoint<C: EndpointOps> {
@@ -121,6 +121,8 @@ pub(crate) struct Endpoint<C: EndpointOps> {
 struct Open {
     notifier: RemovalNotifier,
     queues: Queues,
+    /// The number of the protection domain.
+    pd_id: u64,
     /// See [`DeviceAttrs::registers_to_read`].
     registers_to_read: bool,
     /// The pages that an `rdma_rw` context may touch.
@@ -238,6 +240,7 @@ impl<C: EndpointOps> Endpoint<C> {
     /// Opens the endpoint. Called by the thread that has set `opening`.
     fn try_open(&self, want: &QueueDepths) -> Result<QueueDepths> {
         let pd = Pd::new(self.device_ref()?, C::buffers())?;
+        let pd_id = pd.id();
         let port = self.port();
         let device = DeviceAttrs::query(pd.device_ref(), port);
         let arg = self.as_context();
@@ -256,6 +259,7 @@ impl<C: EndpointOps> Endpoint<C> {
         self.open.populate(Open {
             notifier,
             queues,
+            pd_id,
             registers_to_read: device.registers_to_read,
             rw_ctx_pages,
             invs: ConnectionInvs::new(),
@@ -326,6 +330,19 @@ impl<C: EndpointOps> Endpoint<C> {
     #[inline]
     pub(in crate::verbs) fn qp(&self) -> Option<NonNull<bindings::ib_qp>> {
         self.open.as_ref().and_then(|o| NonNull::new(o.queues.qp()))
+    }
+
+    /// The number of the QP's domain, 0 before the endpoint is open. No other QP ever has it.
+    #[inline]
+    pub(in crate::verbs) fn pd_id(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.pd_id)
+    }
+
+    /// The QP, if `pd_id` is the number of its domain.
+    #[inline]
+    pub(in crate::verbs) fn qp_of(&self, pd_id: u64) -> Option<NonNull<bindings::ib_qp>> {
+        let open = self.open.as_ref().filter(|open| open.pd_id == pd_id)?;
+        NonNull::new(open.queues.qp())
     }
 
     /// Returns whether memory must be registered to be the target of an RDMA Read.

@@ -10,13 +10,7 @@
 //! [`CallRead`](crate::verbs::CallRead) and a [`SendCtxt`](crate::verbs::SendCtxt) own their pages,
 //! and the memory of a [`ReplyReads`](crate::verbs::ReplyReads) belongs to the RPC.
 
-use core::{
-    mem,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
-};
+use core::mem;
 
 use kernel::prelude::*;
 
@@ -60,20 +54,18 @@ use super::{
 ///
 /// # Invariants
 ///
-/// - I1: Each transfer in `chain`, the last one first, is prepared for `qp` and `direction`. `qp`
-///   is null if there is none.
+/// - I1: Each transfer in `chain`, the last one first, is prepared for `direction` and the QP of
+///   the domain with the number `pd_id`. The number is 0 if there is no transfer. An address would
+///   not identify the QP: a later QP may have the same address.
 /// - I2: `entries` is the number of Send Queue entries of the transfers, and `bytes` the number of
 ///   bytes that they move.
 pub(in crate::verbs) struct RwChain {
     chain: Chain<LlistBox<RwCtxt>>,
-    qp: *mut bindings::ib_qp,
+    pd_id: u64,
     entries: u32,
     bytes: u32,
     direction: Direction,
 }
-
-// SAFETY: `qp` is only compared, or used while its endpoint is borrowed. All else is `Send`.
-unsafe impl Send for RwChain {}
 
 impl RwChain {
     /// Creates an empty chain.
@@ -81,7 +73,7 @@ impl RwChain {
     pub(in crate::verbs) const fn new(direction: Direction) -> Self {
         Self {
             chain: Chain::new(),
-            qp: ptr::null_mut(),
+            pd_id: 0,
             entries: 0,
             bytes: 0,
             direction,
@@ -98,18 +90,6 @@ impl RwChain {
     #[inline]
     pub(in crate::verbs) fn bytes(&self) -> u32 {
         self.bytes
-    }
-
-    /// Returns whether transfers for `qp` may be added.
-    #[inline]
-    fn is_for(&self, qp: *mut bindings::ib_qp) -> bool {
-        self.qp.is_null() || self.qp == qp
-    }
-
-    /// Returns whether the chain is empty or prepared for this endpoint.
-    #[inline]
-    pub(in crate::verbs) fn are_of<C: EndpointOps>(&self, ep: &Endpoint<C>) -> bool {
-        self.chain.is_empty() || ep.qp().map(NonNull::as_ptr) == Some(self.qp)
     }
 
     /// Prepares the transfer of `span` to or from `remote`.
@@ -230,8 +210,8 @@ impl RwChain {
         remote: Remote,
         gfp: Gfp,
     ) -> Result<u32> {
-        let qp = ep.qp().ok_or(EINVAL)?.as_ptr();
-        if !self.is_for(qp) {
+        let pd_id = ep.pd_id();
+        if self.pd_id != 0 && self.pd_id != pd_id {
             return Err(EINVAL);
         }
         let mut rw_ctxt = match pool.idle.get() {
@@ -245,8 +225,8 @@ impl RwChain {
             // The context is freed, here and below: its array of runs may be long.
             Ok(RwCost { bytes: 0, .. }) => Ok(0),
             Ok(RwCost { bytes, entries }) => {
-                // INVARIANT: I1, I2: just prepared for `qp`.
-                self.qp = qp;
+                // INVARIANT: I1, I2: just prepared for the endpoint's QP.
+                self.pd_id = pd_id;
                 self.entries += entries;
                 self.bytes = self.bytes.saturating_add(bytes);
                 self.chain.push(rw_ctxt);
@@ -283,15 +263,13 @@ impl RwChain {
         if self.chain.is_empty() {
             return Some(then);
         }
-        if !self.are_of(ep) {
-            return None;
-        }
+        let qp = ep.qp_of(self.pd_id)?.as_ptr();
         let port = ep.port();
         let mut first = then;
         for rw_ctxt in self.chain.iter_mut() {
             // SAFETY: The transfer is prepared for `qp` (I1). `then` stays in place by this
             // function's contract, and the other transfers do because they are in the chain.
-            first = unsafe { rw_ctxt.link(self.qp, port, first) };
+            first = unsafe { rw_ctxt.link(qp, port, first) };
         }
         Some(first)
     }
@@ -317,18 +295,18 @@ impl RwChain {
         if self.chain.is_empty() {
             return true;
         }
-        if !self.are_of(ep) {
+        let Some(qp) = ep.qp_of(self.pd_id) else {
             return false;
-        }
+        };
         for rw_ctxt in self.chain.iter_mut() {
             // SAFETY: The transfer is prepared for `qp` (I1), the QP of the borrowed endpoint. It
             // is not posted: a chain that is posted belongs to the device.
-            unsafe { rw_ctxt.unmap(self.qp, ep.port(), self.direction) };
+            unsafe { rw_ctxt.unmap(qp.as_ptr(), ep.port(), self.direction) };
         }
         // INVARIANT: I1, I2: the chain is empty. The contexts in the pool are not prepared.
         pool.idle
             .put_all(mem::replace(&mut self.chain, Chain::new()));
-        self.qp = ptr::null_mut();
+        self.pd_id = 0;
         self.entries = 0;
         self.bytes = 0;
         true
