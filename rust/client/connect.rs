@@ -90,7 +90,7 @@ pub(super) fn connect(
     // Backchannel Calls may arrive at once.
     shared.xprt.set_window(1);
     if limits.read_depth > 0 {
-        ctx.reply_reads.open(limits.reply_read_entries);
+        ep.reply_reads().open(limits.reply_read_entries);
         ctx.open_dones(&ep, DONES, limits.credits)?;
     }
     let first = limits.first_receives();

@@ -33,8 +33,7 @@ use crate::{
     verbs::{
         Endpoint,
         MrRefresh,
-        RecvWorker,
-        ReplyReads, //
+        RecvWorker, //
     },
     wire::{
         ErrorReply,
@@ -50,10 +49,7 @@ use super::{
         ConnectWait, //
     },
     ctrl_queue::CtrlQueue,
-    dones::{
-        Done,
-        ReplyRead, //
-    },
+    dones::Done,
     limits::Limits,
     recv_queue::RecvQueue,
     shared::{
@@ -88,9 +84,6 @@ pub(super) struct ClientEp {
     pulled_replies: Atomic<bool>,
     /// Both ends support Remote Invalidation. Set when the peer accepts.
     remote_invalidation: Atomic<bool>,
-    /// Replies that are being fetched by RDMA Read.
-    #[pin]
-    pub(super) reply_reads: ReplyReads<ReplyRead>,
     /// RDMA_DONEs that acknowledge fetched Replies.
     #[pin]
     dones: CtrlQueue<Done>,
@@ -120,7 +113,6 @@ impl ClientEp {
             private_data: Atomic::new(false),
             pulled_replies: Atomic::new(false),
             remote_invalidation: Atomic::new(false),
-            reply_reads <- ReplyReads::new(),
             dones <- CtrlQueue::new(),
             mr_refresh: SetOnce::new(),
             closed: Closed::new(),

@@ -56,6 +56,7 @@ use super::{
 
 impl EndpointOps for ClientEp {
     type RecvData = ();
+    type SendSide = ReplyReads<ReplyRead>;
 
     fn buffers() -> &'static Gauge {
         &tunables::MESSAGE_BYTES
@@ -144,7 +145,7 @@ impl EndpointOps for ClientEp {
     }
 
     fn drained(ep: &Drained<'_, Self>) {
-        ep.context().reply_reads.drained(ep);
+        ep.drop_reply_reads();
         // The idle buffers are mapped for this connection's device.
         ep.context().shared.recv_pool.close();
     }
@@ -187,10 +188,6 @@ impl Exposes for ClientEp {
 
 impl ReplyReader for ClientEp {
     type ReplyRead = ReplyRead;
-
-    fn reply_reads(&self) -> &ReplyReads<ReplyRead> {
-        &self.reply_reads
-    }
 
     fn read_done(worker: &SendWorker<'_, Self>, read: ReplyRead, status: WcStatus) {
         reply_read::done(worker, read, status);

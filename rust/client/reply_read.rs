@@ -76,7 +76,7 @@ pub(super) fn start(
         done,
         watch: WatchedRead::begin(&ctx.shared.stall_timer),
     };
-    match ctx.reply_reads.start(ep, read) {
+    match ep.read_reply(read) {
         Ok(()) => {}
         // The RPC is not completed: SUNRPC sends it again on the next connection.
         Err(ReadNotPosted::Failed) => ctx.force_disconnect(CloseReason::PostFailed),

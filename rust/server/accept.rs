@@ -227,7 +227,7 @@ fn make(
     recv_queue.stock(ep, &mut terms.limits, |limits| {
         let send = limits.send_size.min(peer.receive_size);
         let sizes = message_sizes(send, limits, &opened);
-        ctx.sender.stock(ep, &sizes)
+        ep.sender().stock(ep, &sizes)
     })?;
     recv_queue.set_limits(&terms.limits);
     let own = terms.own(device);
@@ -358,7 +358,7 @@ fn open_ep(
     let limits = &terms.limits;
     let pages = xprt.max_pages();
     let entries = limits.send_entries(opened);
-    ctx.sender.open(
+    ep.sender().open(
         message_sizes(agreement.send, limits, opened),
         entries,
         limits.unadmitted_entries(entries),

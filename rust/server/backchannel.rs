@@ -33,19 +33,19 @@ use super::{
 /// Sends a Call to the client.
 pub(super) fn send_call(conn: &Connection, xid: u32, call: &XdrBuf) -> Result<(), SendError> {
     let ctx = conn.ep.context();
-    let mut ctxt = match ctx.sender.get(&conn.ep) {
+    let mut ctxt = match conn.ep.sender().get(&conn.ep) {
         Ok(ctxt) => ctxt,
         Err(ENOMEM) => return Err(SendError::NoBuffers),
         Err(_) => return Err(SendError::NotConnected),
     };
     let Some(len) = write_call(&mut ctxt, xid, conn.backchannel, call) else {
-        ctx.sender.put(&conn.ep, ctxt);
+        conn.ep.sender().put(&conn.ep, ctxt);
         return Err(SendError::TooBig);
     };
     ctx.counters.backchannel_calls.add(1);
     post::post(conn, ctxt, len, None).map_err(|(returned, _)| {
         if let Some(ctxt) = returned {
-            ctx.sender.put(&conn.ep, ctxt);
+            conn.ep.sender().put(&conn.ep, ctxt);
         }
         ctx.close(CloseReason::PostFailed);
         SendError::NotConnected

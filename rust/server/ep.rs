@@ -56,7 +56,7 @@ use crate::{
     verbs::{
         CallReadDone,
         Endpoint,
-        ReplySender,
+        SendQueue,
         Sent, //
     }, //
 };
@@ -92,8 +92,6 @@ pub(super) struct ServerEp {
     #[pin]
     pub(super) incoming: SpinLock<Incoming>,
     pub(super) read_throttle: ReadThrottle,
-    #[pin]
-    pub(super) sender: ReplySender<Call>,
     #[pin]
     pub(super) send_backlog: SendBacklog,
     /// Completed Sends whose pages a thread has to release.
@@ -143,7 +141,6 @@ impl ServerEp {
                 "ServerEp::incoming"
             ),
             read_throttle: ReadThrottle::new(),
-            sender <- ReplySender::new(),
             send_backlog <- SendBacklog::new(),
             finished: Stack::new(),
             exposed <- ExposedReplies::new(),
@@ -228,11 +225,10 @@ impl ServerEp {
         self.established.load(Relaxed)
     }
 
-    /// Schedules stall detection. Called after each reservation of Send Queue entries.
+    /// Schedules stall detection. Called after each reservation of entries of `queue`.
     #[inline]
-    pub(super) fn entries_reserved(&self) {
-        self.stall_detector
-            .entries_reserved(self.sender.queue(), &self.timer);
+    pub(super) fn entries_reserved(&self, queue: &SendQueue) {
+        self.stall_detector.entries_reserved(queue, &self.timer);
     }
 
     /// Releases the pages of completed Sends.
@@ -240,7 +236,7 @@ impl ServerEp {
     pub(super) fn clear_finished(&self, ep: &Endpoint<Self>) {
         let mut finished = self.finished.take_all();
         while let Some(sent) = finished.pop() {
-            self.sender.put_sent(ep, sent);
+            ep.sender().put_sent(ep, sent);
         }
     }
 

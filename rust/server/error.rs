@@ -34,8 +34,9 @@ pub(super) fn refuse(conn: &Connection, xid: u32) {
 #[cold]
 pub(super) fn send_error(conn: &Connection, error: &ErrorReply) {
     let ctx = conn.ep.context();
-    let sent = ctx
-        .sender
+    let sent = conn
+        .ep
+        .sender()
         .get(&conn.ep)
         .and_then(|ctxt| post_error(conn, ctxt, error));
     if sent.is_err() {
@@ -60,7 +61,7 @@ pub(super) fn post_error(conn: &Connection, mut ctxt: SendCtxt, error: &ErrorRep
         Err(_) => Some(ctxt),
     };
     if let Some(ctxt) = returned {
-        conn.ep.context().sender.put(&conn.ep, ctxt);
+        conn.ep.sender().put(&conn.ep, ctxt);
     }
     Err(EIO)
 }

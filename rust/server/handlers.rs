@@ -60,6 +60,7 @@ const FEW_PAGES: usize = 4;
 
 impl EndpointOps for ServerEp {
     type RecvData = RecvCtxt<Call>;
+    type SendSide = ReplySender<Call>;
 
     fn buffers() -> &'static Gauge {
         &tunables::MESSAGE_BYTES
@@ -162,25 +163,20 @@ impl EndpointOps for ServerEp {
                 None => break,
             }
         }
-        ctx.sender.drained(ep);
+        ep.release_stranded();
         state::note_end(ep);
     }
 }
 
 impl RwOps for ServerEp {
     #[inline]
-    fn rw_ctxts(&self) -> &RwCtxtPool {
-        self.sender.rw_ctxts()
+    fn rw_ctxts(ep: &Endpoint<Self>) -> &RwCtxtPool {
+        ep.sender().rw_ctxts()
     }
 }
 
 impl Responder for ServerEp {
     type Call = Call;
-
-    #[inline]
-    fn sender(&self) -> &ReplySender<Call> {
-        &self.sender
-    }
 
     fn write_failed(worker: &SendWorker<'_, Self>, status: WcStatus) {
         // The client lacks a part of the Reply.
@@ -201,7 +197,7 @@ impl Responder for ServerEp {
         }
         // While chains wait for the Send Queue, no thread comes to release pages.
         if sent.pages() <= FEW_PAGES || !ctx.send_backlog.is_empty() {
-            ctx.sender.put_sent(worker, sent);
+            worker.sender().put_sent(worker, sent);
         } else if ctx.finished.push(sent) {
             // The list was empty. Without this wakeup its pages might wait for a long time.
             ctx.wake_to_release();

@@ -167,8 +167,9 @@ pub(super) fn post_read(
 #[inline]
 fn reserve(ep: &Endpoint<ServerEp>, entries: u32) -> Option<Permit<'_>> {
     let ctx = ep.context();
-    let permit = ctx.send_backlog.reserve(ctx.sender.queue(), entries)?;
-    ctx.entries_reserved();
+    let queue = ep.sender().queue();
+    let permit = ctx.send_backlog.reserve(queue, entries)?;
+    ctx.entries_reserved(queue);
     Some(permit)
 }
 
@@ -180,7 +181,7 @@ fn reserve(ep: &Endpoint<ServerEp>, entries: u32) -> Option<Permit<'_>> {
 #[cold]
 fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chain, NotServed)> {
     let ctx = ep.context();
-    if entries > ctx.sender.queue().depth() {
+    if entries > ep.sender().queue().depth() {
         return Err((chain, NotServed::Refused));
     }
     tunables::SQ_STARVED.inc();
@@ -198,7 +199,7 @@ fn wait(ep: &Endpoint<ServerEp>, chain: Chain, entries: u32) -> Result<(), (Chai
 #[cold]
 pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
-    let queue = ctx.sender.queue();
+    let queue = ep.sender().queue();
     if let Some(xprt) = ctx.xprt() {
         xprt.clear_old();
         if queue.is_shared() && xprt.is_peer_valid() {
@@ -206,7 +207,7 @@ pub(super) fn post_waiting(ep: &Endpoint<ServerEp>) {
         }
     }
     while let Some(next) = ctx.send_backlog.next(queue) {
-        ctx.entries_reserved();
+        ctx.entries_reserved(queue);
         let is_last = next.is_last;
         if !post_next(ep, next) {
             ctx.close(CloseReason::PostFailed);
@@ -249,7 +250,7 @@ fn post_next(ep: &Endpoint<ServerEp>, next: Next<'_>) -> bool {
         Ok(()) => true,
         Err((returned, _)) => {
             if let Some(ctxt) = returned {
-                ep.context().sender.put(ep, ctxt);
+                ep.sender().put(ep, ctxt);
             }
             false
         }
@@ -285,7 +286,7 @@ pub(super) fn release_waiting(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
     while let Some(chain) = ctx.send_backlog.remove() {
         if let Some(ctxt) = abandon(ep, chain) {
-            ctx.sender.put(ep, ctxt);
+            ep.sender().put(ep, ctxt);
         }
     }
 }

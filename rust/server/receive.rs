@@ -134,7 +134,7 @@ fn next(ctx: &ServerEp, incoming: &mut Incoming) -> Option<Next> {
 #[cold]
 fn check_deadlines(ep: &Endpoint<ServerEp>) {
     let ctx = ep.context();
-    match ctx.stall_detector.poll(ctx.sender.queue(), reads(ep)) {
+    match ctx.stall_detector.poll(ep.sender().queue(), reads(ep)) {
         Ok(next) => {
             for when in [next, release::expire(ep)].into_iter().flatten() {
                 ctx.timer.arm(when);

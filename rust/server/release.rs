@@ -108,6 +108,6 @@ pub(super) fn sent(ep: &Endpoint<ServerEp>, slot: usize, mut sent: SentExposing)
 /// Releases the pages of a Reply, if its Send has completed and its MRs are invalid.
 fn put(ep: &Endpoint<ServerEp>, released: Option<Released>) {
     if let Some(released) = released {
-        ep.context().sender.put(ep, released.ctxt);
+        ep.sender().put(ep, released.ctxt);
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn send_reply(
 }
 
 fn try_send_reply(conn: &Connection, buffer: &mut BufferMut<'_>, reply: Reply<'_>) -> Result {
-    let sender = &conn.ep.context().sender;
+    let sender = conn.ep.sender();
     let ctxt = sender.get(&conn.ep)?;
     match post_reply(conn, ctxt, buffer, reply) {
         Ok(()) => Ok(()),
@@ -120,7 +120,7 @@ fn not_sent(
         }
         (returned, _) => {
             if let Some(ctxt) = returned {
-                conn.ep.context().sender.put(&conn.ep, ctxt);
+                conn.ep.sender().put(&conn.ep, ctxt);
             }
             Err(EIO)
         }
@@ -465,7 +465,7 @@ fn add_write(
     mut span: Span,
     writer: &mut ChunkWriter<'_>,
 ) -> Result<(), NotServed> {
-    let most = conn.ep.context().sender.queue().depth();
+    let most = conn.ep.sender().queue().depth();
     while span.len > 0 {
         // The plan has checked that the result fits.
         let segment = writer.next_part(span.len).ok_or(NotServed::Refused)?;

@@ -159,13 +159,13 @@ pub(super) fn too_small(ep: &Endpoint<ServerEp>, serial: i32, segments: u32, lef
 /// A chain has to wait for the Send Queue.
 #[cold]
 pub(super) fn queue_full(ep: &Endpoint<ServerEp>, serial: i32) {
-    let (free, depth) = ep.context().sender.queue().state();
+    let (free, depth) = ep.sender().queue().state();
     trace!(svcrdma_sq_full(ep.send_cid(serial), free, depth));
 }
 
 /// A chain has waited for the Send Queue, and is posted.
 #[cold]
 pub(super) fn queue_has_room(ep: &Endpoint<ServerEp>, serial: i32) {
-    let (free, depth) = ep.context().sender.queue().state();
+    let (free, depth) = ep.sender().queue().state();
     trace!(svcrdma_sq_retry(ep.send_cid(serial), free, depth));
 }

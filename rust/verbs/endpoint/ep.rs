@@ -74,7 +74,10 @@ use super::{
     closing::Closing,
     completion::handler,
     events,
-    ops::EndpointOps,
+    ops::{
+        EndpointOps,
+        SendSide, //
+    },
     recv_ctxt::{
         RecvBatch,
         RecvBuf, //
@@ -114,6 +117,8 @@ pub(crate) struct Endpoint<C: EndpointOps> {
     held: Mutex<KVec<KBox<dyn HeldUntilDrained>>>,
     #[pin]
     context: C,
+    #[pin]
+    send_side: C::SendSide,
     id: CmId,
 }
 
@@ -190,6 +195,7 @@ impl<C: EndpointOps> Endpoint<C> {
                 exposing <- new_spinlock!((), "Endpoint::exposing"),
                 held <- new_mutex!(KVec::new(), "Endpoint::held"),
                 context <- context,
+                send_side <- C::SendSide::new(),
                 id: id()?,
             }),
             GFP_KERNEL,
@@ -207,6 +213,12 @@ impl<C: EndpointOps> Endpoint<C> {
     #[inline]
     pub(in crate::verbs) fn id(&self) -> *mut bindings::rdma_cm_id {
         self.id.0.as_ptr()
+    }
+
+    /// The part of the sending side that the endpoint owns: the same at each call.
+    #[inline]
+    pub(in crate::verbs) fn send_side(&self) -> &C::SendSide {
+        &self.send_side
     }
 
     /// The context pointer of this endpoint's cm_id, QP and CQs.

@@ -229,6 +229,7 @@ impl<A: ListenerOps> WorkItem for Shared<A> {
 
 impl<A: ListenerOps> EndpointOps for Listener<A> {
     type RecvData = ();
+    type SendSide = ();
 
     fn buffers() -> &'static Gauge {
         &NO_BUFFERS

@@ -2,6 +2,8 @@
 
 //! The callbacks of an endpoint.
 
+use kernel::prelude::*;
+
 use crate::lib::counter::Gauge;
 
 use super::{
@@ -20,12 +22,27 @@ use super::{
     }, //
 };
 
+/// The part of the sending side that an endpoint owns. It has the chains that may be posted on the
+/// endpoint, and no others.
+pub(crate) trait SendSide: Send + Sync + Sized + 'static {
+    /// Creates a side that is not open.
+    fn new() -> impl PinInit<Self>;
+}
+
+/// For an endpoint that posts nothing.
+impl SendSide for () {
+    fn new() -> impl PinInit<Self> {}
+}
+
 /// The state of the client or server in an [`Endpoint`], and the handlers of its events.
 ///
 /// No method may drop the endpoint that it is called with: the drop waits for the handlers.
 pub(crate) trait EndpointOps: Send + Sync + Sized + 'static {
     /// The data that stays with each Receive buffer.
     type RecvData: Send + 'static;
+
+    /// The part of the sending side that the endpoint owns.
+    type SendSide: SendSide;
 
     /// Counts the bytes of the buffers of all such endpoints.
     fn buffers() -> &'static Gauge;

@@ -138,11 +138,14 @@ impl SendQueue {
     }
 
     /// Sets the number of entries, of which only `share` may be reserved before
-    /// [`Self::share_all`]. Called once, before the first reservation.
+    /// [`Self::share_all`]. Does nothing if the queue is open.
     pub(crate) fn open(&self, depth: u32, share: u32) {
         let depth = depth.min(i32::MAX as u32);
         let share = share.min(depth);
-        self.depth.store(depth, Relaxed);
+        // What is reserved stays reserved: see `none_in_doubt_was_posted`.
+        if self.depth.cmpxchg(0, depth, Relaxed).is_err() {
+            return;
+        }
         self.share.store(share, Relaxed);
         // CAST: At most `i32::MAX`.
         self.free.store(share as i32, Relaxed);

@@ -53,7 +53,10 @@ use crate::{
                 Endpoint, //
             },
             in_doubt::InDoubt,
-            ops::EndpointOps,
+            ops::{
+                EndpointOps,
+                SendSide, //
+            },
             send_queue::{
                 Permit,
                 SendQueue, //
@@ -85,12 +88,11 @@ pub(crate) trait ReadTarget: Send + 'static {
 }
 
 /// A context that reads Replies.
-pub(crate) trait ReplyReader: EndpointOps {
+pub(crate) trait ReplyReader:
+    EndpointOps<SendSide = ReplyReads<<Self as ReplyReader>::ReplyRead>>
+{
     /// A Reply that is to be read.
     type ReplyRead: ReadTarget;
-
-    /// The Reads.
-    fn reply_reads(&self) -> &ReplyReads<Self::ReplyRead>;
 
     /// Handles a Reply whose Reads have completed. The send CQ's worker.
     fn read_done(worker: &SendWorker<'_, Self>, reply: Self::ReplyRead, status: WcStatus);
@@ -184,21 +186,11 @@ pub(crate) struct ReplyReads<R> {
     in_doubt: InDoubt<Reading<R>>,
 }
 
-impl<R: ReadTarget> ReplyReads<R> {
-    /// Creates them without room on the Send Queue: see [`Self::open`].
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            send_queue: SendQueue::new(),
-            idle <- RwCtxtPool::new(),
-            waiting <- new_spinlock!(Queue::new(), "ReplyReads::waiting"),
-            stranded: Stack::new(),
-            in_doubt <- InDoubt::new(),
-        })
-    }
-
-    /// Reserves `entries` of the Send Queue, once.
-    pub(crate) fn open(&self, entries: u32) {
-        self.send_queue.open(entries, entries);
+impl<C: ReplyReader> Endpoint<C> {
+    /// The Reads of Replies.
+    #[inline]
+    pub(crate) fn reply_reads(&self) -> &ReplyReads<C::ReplyRead> {
+        self.send_side()
     }
 
     /// Reads a Reply, at once or when the Send Queue has room. [`ReplyReader::read_done`] follows.
@@ -207,7 +199,36 @@ impl<R: ReadTarget> ReplyReads<R> {
     /// # Errors
     ///
     /// [`ReadNotPosted`]; a Reply that is not returned is dropped.
-    pub(crate) fn start<C: ReplyReader<ReplyRead = R>>(
+    pub(crate) fn read_reply(
+        &self,
+        reply: C::ReplyRead,
+    ) -> Result<(), ReadNotPosted<C::ReplyRead>> {
+        self.reply_reads().start(self, reply)
+    }
+}
+
+impl<R: ReadTarget> SendSide for ReplyReads<R> {
+    /// Creates them without room on the Send Queue: see [`Self::open`].
+    fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            send_queue: SendQueue::new(),
+            idle <- RwCtxtPool::new(),
+            waiting <- new_spinlock!(Queue::new(), "ReplyReads::waiting"),
+            stranded: Stack::new(),
+            in_doubt <- InDoubt::new(),
+        })
+    }
+}
+
+// The functions with an endpoint are called with the one that has `self`.
+impl<R: ReadTarget> ReplyReads<R> {
+    /// Reserves `entries` of the Send Queue, once.
+    pub(crate) fn open(&self, entries: u32) {
+        self.send_queue.open(entries, entries);
+    }
+
+    /// [`Endpoint::read_reply`].
+    fn start<C: ReplyReader<ReplyRead = R>>(
         &self,
         ep: &Endpoint<C>,
         reply: R,
@@ -320,24 +341,6 @@ impl<R: ReadTarget> ReplyReads<R> {
         Err(ReadNotPosted::Failed)
     }
 
-    /// Drops the Replies that were not read. To be called by [`EndpointOps::drained`] of the
-    /// context that has this.
-    pub(crate) fn drained<C: ReplyReader<ReplyRead = R>>(&self, ep: &Drained<'_, C>) {
-        if self.send_queue.none_in_doubt_was_posted() {
-            while let Some(reading) = self.in_doubt.take() {
-                // SAFETY: `post` gave the `Reading` up, and its chain was not posted.
-                let reading = unsafe { LlistBox::from_raw(reading.as_ptr()) };
-                self.stranded.push(reading);
-            }
-        }
-        let mut stranded = self.stranded.take_all();
-        while let Some(reading) = stranded.pop() {
-            // Reads for another endpoint, which are perhaps still posted, are leaked.
-            drop(reading.into_inner().finish(ep, &self.idle));
-        }
-        self.give_up_waiting(ep);
-    }
-
     /// Drops the Replies that wait for room.
     #[cold]
     fn give_up_waiting<C: EndpointOps>(&self, ep: &Endpoint<C>) {
@@ -345,6 +348,25 @@ impl<R: ReadTarget> ReplyReads<R> {
         while let Some(reading) = waiting.pop() {
             drop(reading.into_inner().finish(ep, &self.idle));
         }
+    }
+}
+
+impl<C: ReplyReader> Drained<'_, C> {
+    /// Drops the Replies that were not read.
+    pub(crate) fn drop_reply_reads(&self) {
+        let reply_reads = self.reply_reads();
+        if reply_reads.send_queue.none_in_doubt_was_posted() {
+            while let Some(reading) = reply_reads.in_doubt.take() {
+                // SAFETY: `post` gave the `Reading` up, and its chain was not posted.
+                let reading = unsafe { LlistBox::from_raw(reading.as_ptr()) };
+                reply_reads.stranded.push(reading);
+            }
+        }
+        let mut stranded = reply_reads.stranded.take_all();
+        while let Some(reading) = stranded.pop() {
+            drop(reading.into_inner().finish(self, &reply_reads.idle));
+        }
+        reply_reads.give_up_waiting(self);
     }
 }
 
@@ -391,7 +413,7 @@ impl<C: ReplyReader> OnCompletion<C> for Reading<C::ReplyRead> {
         // SAFETY: `post` set this handler for the last Read, which is in the chain until it is
         // released.
         let arg = unsafe { RwCtxt::done_arg(cqe) };
-        let reply_reads = worker.context().reply_reads();
+        let reply_reads = worker.reply_reads();
         // SAFETY: `post` gave up the `Reading` with this pointer, and this completion comes once.
         let reading = unsafe { LlistBox::<Self>::from_raw(arg.context.cast().as_ptr()) };
         let reply = reading.into_inner().finish(&**worker, &reply_reads.idle);

@@ -152,7 +152,7 @@ impl Reads<'_> {
     /// endpoint's; `ENOMEM` or `EIO` if the pages cannot be mapped.
     #[inline]
     pub(crate) fn add<C: RwOps>(&mut self, ep: &Endpoint<C>, sink: Span, from: Remote) -> Result {
-        let pool = ep.context().rw_ctxts();
+        let pool = C::rw_ctxts(ep);
         // SAFETY: `pages` and `rw_chain` are those of one `RecvCtxt`. While that is in a `CallRead`
         // or a `CallReadDone`, or posted, pages are only added to the array. It leaves these when
         // `finish` has released the transfers. If it is dropped instead, they stay mapped for good,
@@ -184,7 +184,7 @@ impl<S: Send + 'static> CallReadDone<S> {
     pub(crate) fn finish<C: RwOps>(mut self, ep: &Endpoint<C>) -> Option<RecvBuf<RecvCtxt<S>>> {
         let chain = &mut self.0.user_mut().rw_chain;
         // INVARIANT: I1 of `RecvCtxt`: the chain is empty, or the buffer stays in here.
-        if chain.release(ep, ep.context().rw_ctxts()) {
+        if chain.release(ep, C::rw_ctxts(ep)) {
             Some(self.0)
         } else {
             mem::forget(self);

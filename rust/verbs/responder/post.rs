@@ -75,7 +75,7 @@ impl SendCtxt {
             Ok(()) => Ok(()),
             Err(Unposted::All(ctxt)) => Err(PostError::NotPosted(ctxt)),
             Err(Unposted::Last(ctxt)) => {
-                ep.context().sender().strand(ctxt);
+                ep.sender().strand(ctxt);
                 Err(PostError::PartlyPosted)
             }
             Err(Unposted::Unknown) => Err(PostError::PartlyPosted),
@@ -145,7 +145,7 @@ impl SendCtxt {
         permit: Permit<'_>,
         first: *mut bindings::ib_send_wr,
     ) -> Result<(), Unposted> {
-        let sender = ep.context().sender();
+        let sender = ep.sender();
         let serial = self.0.serial;
         let raw = self.0.into_raw();
         // SAFETY: The chain is well formed, by this function's contract. Its own part belongs to
@@ -218,7 +218,7 @@ impl<U: Send + 'static> ExposingSendCtxt<U> {
         drop(exposing);
         posted.map_err(|unposted| {
             if let Unposted::All(ctxt) | Unposted::Last(ctxt) = unposted {
-                ep.context().sender().strand(ctxt);
+                ep.sender().strand(ctxt);
             }
             PostError::PartlyPosted
         })
@@ -286,7 +286,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     // SAFETY: The CQE is that of a message that `post_chain` gave up, and this completion comes
     // once.
     let ctxt = SendCtxt(unsafe { LlistBox::from_raw(kernel::container_of!(cqe, Inner, cqe)) });
-    let queue = worker.context().sender().queue();
+    let queue = worker.sender().queue();
     queue.complete(ctxt.0.entries);
     let status = WcStatus::of(wc.status);
     match status {

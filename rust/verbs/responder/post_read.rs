@@ -62,7 +62,7 @@ impl<S: Send + 'static> CallRead<S> {
         ep: &Endpoint<C>,
         permit: Permit<'_>,
     ) -> Result<(), PostError<Self>> {
-        let sender = ep.context().sender();
+        let sender = ep.sender();
         let (serial, context) = (self.0.serial(), self.0.as_raw());
         let entries = permit.entries();
         let arg = DoneArg {
@@ -115,7 +115,7 @@ unsafe extern "C" fn done<C: Responder>(cq: *mut bindings::ib_cq, wc: *mut bindi
     let arg = unsafe { RwCtxt::done_arg(cqe) };
     // SAFETY: `post` gave up the buffer with this pointer, and this completion comes once.
     let recv: RecvBuf<RecvCtxt<C::Call>> = unsafe { RecvBuf::from_raw(arg.context) };
-    worker.context().sender().queue().complete(arg.entries);
+    worker.sender().queue().complete(arg.entries);
     let status = WcStatus::of(wc.status);
     match status {
         WcStatus::Success => trace!(svcrdma_wc_read(

@@ -189,7 +189,7 @@ impl SendCtxt {
     #[inline]
     pub(crate) fn write<C: RwOps>(&mut self, ep: &Endpoint<C>, from: Span, to: Remote) -> Result {
         let inner = &mut *self.0;
-        let pool = ep.context().rw_ctxts();
+        let pool = C::rw_ctxts(ep);
         // SAFETY: The pages stay while the chain is not empty (I3). If the message is dropped with
         // its Writes, they stay mapped for good, and are not posted.
         unsafe { inner.rw_chain.add(ep, pool, &inner.pages, from, to) }
@@ -274,7 +274,7 @@ impl SendCtxt {
     pub(crate) fn unmap<C: RwOps>(&mut self, ep: &Endpoint<C>) -> bool {
         let inner = &mut *self.0;
         inner.unmap();
-        inner.rw_chain.release(ep, ep.context().rw_ctxts())
+        inner.rw_chain.release(ep, C::rw_ctxts(ep))
     }
 
     /// Empties the message: unmaps everything, and releases the pages. `false` if it has Writes for

@@ -37,7 +37,10 @@ use crate::{
                 Endpoint, //
             },
             in_doubt::InDoubt,
-            ops::EndpointOps,
+            ops::{
+                EndpointOps,
+                SendSide, //
+            },
             recv_ctxt::RecvBuf,
             send_queue::SendQueue, //
         },
@@ -63,13 +66,14 @@ use super::{
 
 /// A context that serves Calls. Its methods run in the send queue's worker.
 pub(crate) trait Responder:
-    RwOps + EndpointOps<RecvData = RecvCtxt<<Self as Responder>::Call>>
+    RwOps
+    + EndpointOps<
+        RecvData = RecvCtxt<<Self as Responder>::Call>,
+        SendSide = ReplySender<<Self as Responder>::Call>,
+    >
 {
     /// The state of a Call.
     type Call: Send + 'static;
-
-    /// The sending side.
-    fn sender(&self) -> &ReplySender<Self::Call>;
 
     /// A Write has failed, or was flushed. The Send behind it does not succeed, and
     /// [`Self::sent`] or [`Self::sent_exposing`] follows.
@@ -116,6 +120,14 @@ impl<C: EndpointOps> Endpoint<C> {
     }
 }
 
+impl<C: Responder> Endpoint<C> {
+    /// The sending side.
+    #[inline]
+    pub(crate) fn sender(&self) -> &ReplySender<C::Call> {
+        self.send_side()
+    }
+}
+
 /// The sending side of a server.
 #[pin_data]
 pub(crate) struct ReplySender<S: Send + 'static> {
@@ -139,9 +151,8 @@ pub(crate) struct ReplySender<S: Send + 'static> {
     reads_in_doubt: InDoubt<c_void>,
 }
 
-impl<S: Send + 'static> ReplySender<S> {
-    /// Creates a side that is not open.
-    pub(crate) fn new() -> impl PinInit<Self> {
+impl<S: Send + 'static> SendSide for ReplySender<S> {
+    fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             queue: SendQueue::new(),
             rw_ctxts <- RwCtxtPool::new(),
@@ -154,9 +165,11 @@ impl<S: Send + 'static> ReplySender<S> {
             reads_in_doubt <- InDoubt::new(),
         })
     }
+}
 
+impl<S: Send + 'static> ReplySender<S> {
     /// Sets the sizes of messages and the depth of the Send Queue, of which only `share` entries
-    /// may be used at first. Called once.
+    /// may be used at first. Does nothing if the side is open.
     pub(crate) fn open(&self, sizes: MessageSizes, depth: u32, share: u32) {
         self.sizes.populate(sizes);
         self.queue.open(depth, share);
@@ -275,30 +288,26 @@ impl<S: Send + 'static> ReplySender<S> {
             self.strand_read(CallReadDone(unsafe { RecvBuf::from_raw(recv) }));
         }
     }
+}
 
-    /// Releases stranded chains. To be called by [`EndpointOps::drained`] of the context that has
-    /// this.
-    pub(crate) fn drained<C: Responder<Call = S>>(&self, ep: &Drained<'_, C>) {
-        self.take_unposted();
-        let mut stranded = self.stranded.take_all();
+impl<C: Responder> Drained<'_, C> {
+    /// Releases the chains of the sending side that were posted in part, or not at all.
+    pub(crate) fn release_stranded(&self) {
+        let sender = self.sender();
+        sender.take_unposted();
+        let mut stranded = sender.stranded.take_all();
         while let Some(sent) = stranded.pop() {
-            if sent.0.is_of(ep) {
-                self.put_sent(ep, sent);
-            } else {
-                // Perhaps still posted.
-                mem::forget(sent);
-            }
+            sender.put_sent(self, sent);
         }
-        let mut reads = self.stranded_reads.take_all();
+        let mut reads = sender.stranded_reads.take_all();
         while let Some(read) = reads.pop() {
-            // Reads for another endpoint, which are perhaps still posted, are leaked.
-            drop(read.finish(ep));
+            drop(read.finish(self));
         }
-        // The pages stay until the MRs are unmapped, and are freed with this.
-        let mut exposing = self.stranded_exposing.take_all();
+        // The pages stay until the MRs are unmapped, and are freed with the sending side.
+        let mut exposing = sender.stranded_exposing.take_all();
         while let Some(mut sent) = exposing.pop() {
-            sent.unmap(ep);
-            self.stranded_exposing.push(sent);
+            sent.unmap(self);
+            sender.stranded_exposing.push(sent);
         }
     }
 }

@@ -107,7 +107,7 @@ impl RwCtxtPool {
 /// A context that moves data by RDMA Read and RDMA Write.
 pub(crate) trait RwOps: EndpointOps {
     /// Idle transfers.
-    fn rw_ctxts(&self) -> &RwCtxtPool;
+    fn rw_ctxts(ep: &Endpoint<Self>) -> &RwCtxtPool;
 }
 
 /// The size of a prepared transfer.
