@@ -90,9 +90,10 @@ pub(super) struct AcceptQueue {
 
 #[pin_data]
 struct Requests {
-    /// The oldest request first.
+    /// The oldest request first. A slot is empty only while the endpoint of its request is created,
+    /// with the lock held.
     #[pin]
-    pending: Mutex<KVec<ConnectRequest>>,
+    pending: Mutex<KVec<Option<ConnectRequest>>>,
 }
 
 impl Requests {
@@ -100,8 +101,10 @@ impl Requests {
     fn next_gone(&self) -> Option<ConnectRequest> {
         let mut pending = self.pending.lock();
         let is_gone = |request: &ConnectRequest| request.endpoint.context().is_gone();
-        let index = pending.iter().position(is_gone)?;
-        pending.remove(index).ok()
+        let index = pending
+            .iter()
+            .position(|slot| slot.as_ref().is_some_and(is_gone))?;
+        pending.remove(index).ok()?
     }
 }
 
@@ -130,25 +133,24 @@ impl ListenerOps for Arc<AcceptQueue> {
             return;
         };
         let mut pending = self.requests().pending.lock();
-        // Reserve first: an endpoint must not be dropped in the handler of its own request.
-        if pending.len() >= MAX_PENDING || pending.reserve(1, GFP_KERNEL).is_err() {
+        // The slot comes first: an endpoint must not be dropped in the handler of its own request.
+        if pending.len() >= MAX_PENDING || pending.push(None, GFP_KERNEL).is_err() {
             return;
         }
-        let Ok(endpoint) = request.into_endpoint(ServerEp::new(waiting)) else {
+        let Some(slot) = pending.last_mut() else {
             return;
         };
-        let new = ConnectRequest {
+        let Ok(endpoint) = request.into_endpoint(ServerEp::new(waiting)) else {
+            pending.pop();
+            return;
+        };
+        *slot = Some(ConnectRequest {
             endpoint,
             peer,
             offer,
             peer_initiator_depth,
             peer_responder_resources,
-        };
-        if let Err(full) = pending.push_within_capacity(new) {
-            // Cannot happen after `reserve`. A leak is better than a drop in this handler.
-            mem::forget(full);
-            return;
-        }
+        });
         self.xprt.set_connection();
         drop(pending);
         self.xprt.enqueue();
@@ -182,7 +184,7 @@ impl AcceptQueue {
     fn next(&self) -> Option<ConnectRequest> {
         let mut pending = self.requests().pending.lock();
         self.xprt.clear_connection();
-        let next = pending.remove(0).ok();
+        let next = pending.remove(0).ok().flatten();
         if !pending.is_empty() {
             // SUNRPC enqueues the transport again when this thread is done with it.
             self.xprt.set_connection();
