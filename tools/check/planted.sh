@@ -21,6 +21,8 @@ rule_test_room_rules() {
 	expect_report forbid_unsafe unsafe rust/engine/a.rs 'fn a() { unsafe { b() } }'
 	expect_report safety_comments unsafe rust/verbs/a.rs 'fn a() {' '    unsafe { b() }' '}'
 	expect_report core_only kernel rust/wire/a.rs 'use kernel::prelude::*;'
+	expect_report obligations enqueue rust/server/a.rs 'fn a() { xprt.enqueue(); }'
+	expect_report obligations forget rust/client/a.rs 'fn a() { mem::forget(b); }'
 }
 
 # A version that changes.rst does not describe, and a changes.rst whose first section is an older one.

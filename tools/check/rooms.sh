@@ -39,6 +39,13 @@ rule_core_only() {
 	code rust/wire rust/engine | grep -E '\b(kernel|pin_init|macros|std|alloc)::'
 }
 
+# What types do not enforce: P9 and P10 in Documentation/architecture.rst. The files of ServerEp,
+# AcceptQueue and XprtTimer enqueue transports; client and server forget no value.
+rule_obligations() {
+	code rust | grep -F '.enqueue()' | grep -vE '^rust/(server/(ep|listener)|sunrpc/svc/timer)\.rs:'
+	code rust/client rust/server | grep -E '\b(forget|leak)\(|\bManuallyDrop\b'
+}
+
 # code DIR...: prints FILE:LINE:TEXT for each line of Rust, without comments.
 code() {
 	grep -rn --include='*.rs' '' "$@" | grep -vE '^[^:]+:[0-9]+:[[:space:]]*//' | sed 's|[[:space:]]// .*||'

@@ -156,7 +156,8 @@ impl XprtHandle {
     /// network namespace, which its trace events read, before it frees the private part.
     ///
     /// The caller is a handler, which the drop of the private part waits for, or has a reference to
-    /// the transport: SUNRPC calls `xpo_has_wspace`, which reads the private part.
+    /// the transport: SUNRPC calls `xpo_has_wspace`, which reads the private part. See P9 in
+    /// `Documentation/architecture.rst`.
     #[inline]
     pub(crate) fn enqueue(&self) {
         if !self.is_closing() {

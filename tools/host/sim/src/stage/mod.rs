@@ -23,6 +23,7 @@
 //! | `unload`         | a play in which the module is unloaded              |
 //! | `spare_pages`    | a play in which clients leave                       |
 //! | `stalled_reads`  | a play with a client that answers no Read           |
+//! | `silent_peers`   | a play with peers that never send a message         |
 //! | `away`           | a play in which the server is away                  |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
