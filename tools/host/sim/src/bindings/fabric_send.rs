@@ -77,11 +77,10 @@ impl Fabric {
                     Ok(valid) => {
                         let read = load(valid, addr, returned);
                         scatter(&sges, &read);
-                        if let Some(sink) = sink {
-                            let own = self.qp(number).pd;
-                            self.fill_sink(own, sink, &read);
-                        }
-                        Ok(read)
+                        let own = self.qp(number).pd;
+                        sink.map_or(Ok(()), |sink| self.fill_sink(own, other, sink, &read))
+                            .map(|()| read)
+                            .map_err(|why| (ib_wc_status_IB_WC_LOC_PROT_ERR, why))
                     }
                     Err(why) => Err((ib_wc_status_IB_WC_REM_ACCESS_ERR, why)),
                 }

@@ -41,9 +41,10 @@ impl Fabric {
             let Some(at) = qp.send.iter().position(next).filter(|_| !fails) else {
                 continue;
             };
-            // The sink of a Read is registered before.
+            // A Read begins when all others in front of it have ended, as the registration of its
+            // sink.
             let mut before = qp.send.iter().take(at);
-            if reads && before.any(|wqe| !wqe.is_read() && wqe.result.is_none()) {
+            if reads && before.any(|wqe| !wqe.is_read()) {
                 continue;
             }
             match &qp.send[at].op {

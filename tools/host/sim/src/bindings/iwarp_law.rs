@@ -15,9 +15,20 @@ impl Fabric {
     /// Stores what was read. If that is less than the sink, the rest of the sink becomes a part of
     /// the Call: it must not hold an earlier message. The Read invalidates its region, as
     /// `IB_WR_RDMA_READ_WITH_INV`.
-    pub(super) fn fill_sink(&mut self, pd: u32, sink: Sink, bytes: &[u8]) {
+    ///
+    /// # Errors
+    ///
+    /// The peer `other` has invalidated the sink, whose STag it has guessed.
+    pub(super) fn fill_sink(
+        &mut self,
+        pd: u32,
+        other: u32,
+        sink: Sink,
+        bytes: &[u8],
+    ) -> Result<(), String> {
         let access = ib_access_flags_IB_ACCESS_REMOTE_WRITE;
         let rest = sink.len as usize - bytes.len();
+        let honest = self.is_honest(other);
         match self.reach(pd, sink.stag, sink.addr, sink.len as usize, access) {
             Ok(valid) => {
                 let start = sink.addr + bytes.len() as u64;
@@ -28,16 +39,23 @@ impl Fabric {
                 }
                 store(valid, sink.addr, bytes);
             }
-            Err(why) => sched::fail(format_args!("the sink of a Read: {why}")),
+            Err(why) if honest => {
+                sched::fail(format_args!("the sink of a Read: {why}"));
+            }
+            Err(why) => return Err(why),
         }
         let _ = self.invalidate(pd, sink.stag);
+        Ok(())
+    }
+
+    fn is_honest(&self, number: u32) -> bool {
+        self.qps.get(&number).is_none_or(|qp| qp.honest)
     }
 
     /// How many of `len` bytes the peer `other` returns for a Read. siw does not notice that some
     /// are missing.
     pub(super) fn returned(&self, other: u32, len: usize) -> usize {
-        let honest = self.qps.get(&other).is_none_or(|qp| qp.honest);
-        if honest || len == 0 || !sched::one_in(self.device.short_reads) {
+        if self.is_honest(other) || len == 0 || !sched::one_in(self.device.short_reads) {
             return len;
         }
         sched::below(len)

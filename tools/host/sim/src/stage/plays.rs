@@ -11,8 +11,8 @@ use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
 use super::{
-    away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads, unload,
-    world,
+    away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads,
+    unload, world,
 };
 
 /// A play.
