@@ -310,6 +310,17 @@ pub(crate) fn fabric<R>(f: impl FnOnce(&mut Fabric) -> R) -> R {
     FABRIC.with_borrow_mut(f)
 }
 
+impl Fabric {
+    /// From now on each Send finds a Receive, also those that are tried again and again.
+    pub(crate) fn find_receives(&mut self) {
+        self.device.stalls_sends = 0;
+        let all = self.qps.values_mut().flat_map(|qp| &mut qp.send);
+        for wqe in all.filter(|wqe| matches!(wqe.op, Op::StalledSend)) {
+            wqe.op = Op::Send { invalidate: None };
+        }
+    }
+}
+
 /// The device of the server.
 pub(crate) fn device() -> *mut ib_device {
     devices()[0]

@@ -182,7 +182,7 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         f.device.few_mrs = 0;
         f.device.late = 0;
         f.device.stalls_reads = 0;
-        f.device.stalls_sends = 0;
+        f.find_receives();
     });
     rqst::kill_answered(0);
     hotplug::unplug_opening(0);
