@@ -116,7 +116,7 @@ rule_test_judged() {
 	planted_harness test
 	stub tools/test/prepare 'exit 0'
 	# shellcheck disable=SC2016 # expanded by the stub
-	stub tools/test/suite 'echo 1..1' 'echo "ok 1 - a"' '[ "$1" != stopped ] || kill -INT 0'
+	stub tools/test/suite 'echo 1..1' 'echo "ok 1 - a"' '[ "$1" != stopped ] || kill -KILL 0'
 	# shellcheck disable=SC2016 # expanded by the stub
 	stub tools/conformance/run 'echo "$*" >out/judged' 'echo 1..1' 'echo "ok 1 - a"'
 	planted_commit
