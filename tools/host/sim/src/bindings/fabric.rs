@@ -297,6 +297,8 @@ pub(crate) struct Fabric {
     pub(super) next: u32,
     /// Completions that were handled, of all completion queues.
     pub(super) handled: u64,
+    /// LOCAL_INVs that a device without this operation has refused.
+    pub(super) refused_inv: u32,
     /// What a peer was denied.
     pub(crate) denied: Vec<String>,
 }

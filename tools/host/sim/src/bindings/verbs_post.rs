@@ -8,6 +8,10 @@ use kernel::sched;
 use super::fabric::*;
 use super::*;
 
+/// LOCAL_INVs that the module may post to a device that has none, to find that out: those of all
+/// connections that there are by then.
+const REFUSED_INV: u32 = 30;
+
 /// How the device fails a post, of which it has not posted the work requests from `at` on.
 fn refusal(at: usize, count: usize) -> (usize, Option<usize>) {
     match sched::below(4) {
@@ -43,6 +47,13 @@ pub(crate) unsafe extern "C" fn rpcrdma_post_send(
     let is_inv = unsafe { (*first).opcode } == ib_wr_opcode_IB_WR_LOCAL_INV;
     if is_inv && fabric(|f| f.device.lacks_inv) {
         say!("QP {number}: LOCAL_INV is refused");
+        let refused = fabric(|f| {
+            f.refused_inv += 1;
+            f.refused_inv
+        });
+        if refused > REFUSED_INV {
+            sched::fail("a device that has no LOCAL_INV is used again and again");
+        }
         unsafe { *bad = first };
         return -(EINVAL as c_int);
     }
