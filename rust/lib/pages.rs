@@ -409,7 +409,8 @@ impl PageArray {
     /// Fills all pages with zeroes.
     pub(crate) fn zero(&mut self) {
         for page in &self.pages {
-            // SAFETY: The array owns a reference to the page (I1).
+            // SAFETY: The page is allocated, since the array owns a reference to it (I1). No Rust
+            // reference to its bytes exists: they are accessed by copies.
             unsafe { bindings::rpcrdma_clear_page(page.as_ptr()) };
         }
     }

@@ -136,7 +136,7 @@ fn wake(rqst: QueuedRqst<'_>, answer: BackchannelAnswer<'_>) {
         }
         // If `rpciod` is still returning from the transmission, the task overwrites the status and
         // sends the Call again. The client refuses the Call again, and that refusal is rarely as
-        // early. nfsd also makes a Call that has failed again: the client sets the pace.
+        // early. nfsd makes a failed Call again in any case: the client sets the pace.
         _ => {
             rqst.set_status(EIO.to_errno());
             0
