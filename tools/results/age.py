@@ -11,6 +11,10 @@ ROOT = files.DIRECTORY.parents[1]
 # The module's source.
 SOURCE = ("rust", "include")
 
+# Ignores lines that decide nothing: blank ones, and comments of Rust. `$` would match at the end of
+# any line.
+NO_COMMENTS = "-I^[ \t]*(//|\n)"
+
 COMMIT = re.compile(r"\b[0-9a-f]{12,40}\b")
 
 
@@ -45,9 +49,9 @@ def strangers(results):
 
 def has_changed(results):
     """Whether the source of the tree, with changes that are not committed, differs from that of any
-    commit of the results. Of an unknown commit, or a tree with changes, it may."""
+    commit of the results, but for comments. Of an unknown commit, or a tree with changes, it may."""
     return (not commits(results) or "dirty" in results.header["commit"] or
-            any(git("diff", "--quiet", commit, "--", *SOURCE)[0] != 0
+            any(git("diff", "--quiet", NO_COMMENTS, commit, "--", *SOURCE)[0] != 0
                 for commit in commits(results)))
 
 
