@@ -21,8 +21,9 @@ impl ModuleRef {
         // loaded. `owner` is not written after registration.
         unsafe {
             let owner = (*setup.class()).owner;
-            // INVARIANT: I1: `try_module_get` counted the reference.
-            bindings::try_module_get(owner).then_some(Self(owner))
+            // INVARIANT: I1: `try_module_get` counted the reference. Without one no value is made:
+            // its drop would put it.
+            bindings::try_module_get(owner).then(|| Self(owner))
         }
     }
 

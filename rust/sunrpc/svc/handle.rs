@@ -204,8 +204,9 @@ impl XprtHandle {
     pub(super) fn get(&self) -> Option<XprtRef<'_>> {
         // SAFETY: This handle keeps the count, which never leaves zero.
         let got = unsafe { bindings::rpcrdma_svc_xprt_get_unless_zero(self.raw()) };
-        // INVARIANT: I1: counted above.
-        got.then_some(XprtRef(self))
+        // INVARIANT: I1: counted above. Without a reference no value is made: its drop would put
+        // one.
+        got.then(|| XprtRef(self))
     }
 }
 
