@@ -18,9 +18,12 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::sockaddr::{
-        Net,
-        SockAddr, //
+    lib::{
+        memalloc::NoIo,
+        sockaddr::{
+            Net,
+            SockAddr, //
+        }, //
     },
     verbs::device::{
         attrs::DeviceAttrs,
@@ -171,6 +174,9 @@ impl<C: EndpointOps> Endpoint<C> {
                 ..Default::default()
             };
             let mask = bindings::ib_qp_attr_mask_IB_QP_STATE as c_int;
+            // Called by CQ workers, too: memory reclaim may wait for the completions that they
+            // handle.
+            let _noio = NoIo::begin();
             // A device may fail this transition. The error is ignored: the module trusts devices to
             // perform it (Documentation/architecture.rst), and draining the QP relies on the same.
             // SAFETY: The endpoint keeps its QP.

@@ -445,6 +445,8 @@ impl<C: EndpointOps> Endpoint<C> {
         let mut attr = bindings::ib_qp_attr::default();
         let mut init_attr = bindings::ib_qp_init_attr::default();
         let mask = bindings::ib_qp_attr_mask_IB_QP_STATE as c_int;
+        // Called by CQ workers, too: memory reclaim may wait for the completions that they handle.
+        let _noio = NoIo::begin();
         // SAFETY: The QP is valid while the endpoint is open (I2). The device writes to the two
         // structures only.
         let ret =
