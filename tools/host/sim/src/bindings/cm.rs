@@ -268,6 +268,11 @@ impl Cm {
         say!("{to:?} gets {message:?}");
         let number = match to {
             End::Peer(qp) => {
+                // Over iWARP, a connection to a process that has ended is reset.
+                let is_reset = fabric(|f| f.device.iwarp && !f.qps.contains_key(&qp));
+                if is_reset && matches!(message, Message::Accept { .. }) {
+                    self.send(to, from, Message::Disconnect);
+                }
                 self.peers.entry(qp).or_default().push_back((from, message));
                 return;
             }
