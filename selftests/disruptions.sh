@@ -200,21 +200,23 @@ read_past_cache() { dd if="$WORK/$1" of=/dev/null bs=4096 iflag=direct status=no
 
 FREEZER=$BED_DIR/freezer
 
-# freeze PID, thaw: freeze a process as for a container or a suspend. Uses cgroup v1: cgroup v2 does
-# not freeze a task that waits for a Reply.
+# freeze PID..., thaw: freeze tasks as for a container or a suspend. Uses cgroup v1: cgroup v2 freezes
+# neither a task that waits for a Reply nor kernel threads.
 freeze() {
-	local _
+	local pid _
 
 	mkdir -p "$FREEZER"
 	mount -t cgroup -o freezer none "$FREEZER" || skip "this kernel has no freezer"
 	mkdir -p "$FREEZER/frozen"
-	echo "$1" >"$FREEZER/frozen/cgroup.procs"
+	for pid; do
+		echo "$pid" >"$FREEZER/frozen/cgroup.procs"
+	done
 	echo FROZEN >"$FREEZER/frozen/freezer.state"
 	for _ in $(seq $((600 * PACE))); do
 		[ "$(cat "$FREEZER/frozen/freezer.state")" != FROZEN ] || return 0
 		sleep 0.1
 	done
-	fail "cannot freeze a task that waits for a Reply"
+	fail "cannot freeze $*"
 }
 
 thaw() {
@@ -277,6 +279,30 @@ device_removed_with_frozen_task() {
 	echo "as before" >"$WORK/file"
 	[ "$(cat "$WORK_ON_SERVER/file")" = "as before" ] || fail "wrong data"
 	[ "$late" = no ] || xfail_on_c "the removal of the device waited for the frozen task"
+}
+
+# The removal of a device ends the connections of idle clients without a thread of nfsd: a suspend
+# freezes nfsd before drivers remove their devices.
+device_removed_with_frozen_nfsd() {
+	need_local_bed
+	local deleting threads
+
+	# NFSv3 clients send nothing while they are idle.
+	nfs_mount 3 rdma
+	ls "$MNT" >/dev/null
+	readarray -t threads < <(pgrep -x nfsd)
+	[ "${#threads[@]}" -gt 0 ] || fail "no thread of nfsd is found"
+	freeze "${threads[@]}"
+	device_delete "$BED_SERVER_DEV" &
+	deleting=$!
+	wait_for "the removal of the device waits for nfsd" device_is_gone "$BED_SERVER_DEV"
+	thaw
+	wait "$deleting" || fail "the device cannot be deleted"
+	device_add "$BED_SERVER_DEV"
+	work_dir thawed
+	echo "as before" >"$WORK/file"
+	[ "$(cat "$WORK_ON_SERVER/file")" = "as before" ] || fail "wrong data"
+	rm -r "$WORK"
 }
 
 # rewrite NAME SIZE COUNT: writes COUNT times SIZE bytes, each in one Call.
@@ -370,5 +396,6 @@ TEST_TIMEOUT=$((TEST_TIMEOUT * (2 + ROUNDS / 5)))
 	"io_survives 4.2 rdma link_outage" "io_survives 3 rdma link_outage" \
 	"one_reconnect_per_disconnect 4.2" "send_before_connect_report 3" \
 	"calls_have_receives 3" \
-	map_error_fails_one_rpc soft_mount_times_out device_removed_with_frozen_task
+	map_error_fails_one_rpc soft_mount_times_out device_removed_with_frozen_task \
+	device_removed_with_frozen_nfsd
 ktap_run "$@"

@@ -156,8 +156,6 @@ request_waits() {
 	rdma resource show cm_id | grep -q " state CONNECT .* src-addr $SERVER4:$BED_PORT "
 }
 
-device_is_gone() { [ ! -e "/sys/class/infiniband/$BED_SERVER_DEV" ]; }
-
 # A connection request that no thread accepts does not delay the removal of its device. nfsd listens
 # before it has threads.
 device_removed_without_threads() {
@@ -174,7 +172,7 @@ device_removed_without_threads() {
 	wait_for "no connection request has arrived" request_waits
 	device_delete "$BED_SERVER_DEV" &
 	deleting=$!
-	wait_for "the removal of the device does not end" device_is_gone
+	wait_for "the removal of the device does not end" device_is_gone "$BED_SERVER_DEV"
 	wait "$deleting"
 	! request_waits || fail "the connection request is still there"
 	kill_mount || :

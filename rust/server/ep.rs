@@ -170,11 +170,26 @@ impl ServerEp {
     /// Makes SUNRPC close the transport. Safe in any context.
     #[cold]
     pub(super) fn close(&self, reason: CloseReason) {
-        self.note_close(reason);
-        self.gone.xchg(true, Full);
-        if let Some(xprt) = self.xprt() {
+        if let Some(xprt) = self.going(reason) {
             xprt.deferred_close();
         }
+    }
+
+    /// [`Self::end`] for the removal of the device. The removal waits for the connection, and must
+    /// not wait for an nfsd thread.
+    #[cold]
+    pub(super) fn remove(&self) {
+        match self.going(CloseReason::DeviceRemoved) {
+            Some(xprt) => xprt.close_by_worker(),
+            None => self.accept_queue.remove_gone(),
+        }
+    }
+
+    /// Notes that the connection ends. Returns the transport, if there is one to close.
+    fn going(&self, reason: CloseReason) -> Option<&XprtHandle> {
+        self.note_close(reason);
+        self.gone.xchg(true, Full);
+        self.xprt()
     }
 
     /// [`Self::close`] for handlers of the connection manager. Also removes a connection that no

@@ -74,7 +74,7 @@ impl EndpointOps for ServerEp {
             CmEvent::ConnectError | CmEvent::Unreachable | CmEvent::Rejected { .. } => {
                 ctx.end(CloseReason::NotEstablished);
             }
-            CmEvent::DeviceRemoval => ctx.end(CloseReason::DeviceRemoved),
+            CmEvent::DeviceRemoval => ctx.remove(),
             _ => {}
         }
     }
@@ -91,7 +91,7 @@ impl EndpointOps for ServerEp {
         if let Some(device) = ep.device_name() {
             trace!(svcrdma_device_removal(&device, ep.peer_addr()));
         }
-        ep.context().close(CloseReason::DeviceRemoved);
+        ep.context().remove();
     }
 
     #[inline]

@@ -182,6 +182,8 @@ device_add() {
 
 device_delete() { rdma link delete "$1"; }
 
+device_is_gone() { [ ! -e "/sys/class/infiniband/$1" ]; }
+
 # set_mtu BYTES: sets the MTU of both ends. The switch between them keeps its own of 1500.
 set_mtu() {
 	on_client ip link set "$BED_CLIENT_IF" mtu "$1"

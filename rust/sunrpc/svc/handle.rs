@@ -8,19 +8,22 @@
 //!
 //! In the C module, the handlers use the `svc_xprt` itself.
 //!
-//! C: svc_rdma_transport.c, svc_rdma_xprt_deferred_close()
+//! C: svc_rdma_transport.c, svc_rdma_xprt_deferred_close(), svc_rdma_xprt_done()
 
 use core::{
+    mem,
     ops::Deref,
     ptr::NonNull, //
 };
 
 use kernel::{
+    prelude::*,
     sync::{
         aref::{
             ARef,
             AlwaysRefCounted, //
         },
+        atomic::ordering::Relaxed,
         Refcount, //
     },
     types::Opaque, //
@@ -28,13 +31,18 @@ use kernel::{
 
 use crate::{
     bindings,
-    lib::close_reason::Closed,
+    lib::{
+        close_reason::Closed,
+        delayed_work::RawDelayedWork,
+        sync::Atomic, //
+    },
     sunrpc::c_ref::read_once, //
 };
 
 use super::xprt_ref::SvcXprtRef;
 
 /// The start of a server's transport, whatever its type.
+#[pin_data]
 #[repr(C)]
 pub(super) struct Header {
     xprt: Opaque<bindings::svc_xprt>,
@@ -42,16 +50,22 @@ pub(super) struct Header {
     handles: Refcount,
     /// Why this end has SUNRPC close the connection.
     closed: Closed,
+    /// [`XprtHandle::close_by_worker`] was called.
+    worker_closes: Atomic<bool>,
+    #[pin]
+    close_work: RawDelayedWork,
 }
 
 impl Header {
     /// A header that counts the reference that `xpo_free` puts. The C structure is not initialised.
-    pub(super) fn new() -> Self {
-        Self {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
             xprt: Opaque::uninit(),
             handles: Refcount::new(1),
             closed: Closed::new(),
-        }
+            worker_closes: Atomic::new(false),
+            close_work <- RawDelayedWork::new(run_close, kernel::static_lock_class!()),
+        })
     }
 
     /// The C structure.
@@ -172,8 +186,30 @@ impl XprtHandle {
     /// Makes an nfsd thread close the transport, unless a thread already does.
     pub(crate) fn deferred_close(&self) {
         if !self.is_closing() {
-            // SAFETY: As in `enqueue`.
+            // SAFETY: This handle keeps the C structure. A transport without references stays busy,
+            // so the function does not put it into a queue. It sets `XPT_CLOSE`, with which SUNRPC
+            // does not call `xpo_has_wspace`. As in C, a trace event may read a network namespace
+            // that is put after the check above.
             unsafe { bindings::svc_xprt_deferred_close(self.raw()) };
+        }
+    }
+
+    /// Makes a worker close the transport. If a thread uses the transport, the thread closes it.
+    /// Only the first call has an effect.
+    ///
+    /// The closing of an idle transport so needs no nfsd thread: all may be frozen, or blocked by
+    /// Calls of other transports.
+    pub(crate) fn close_by_worker(&self) {
+        let header = &self.0 .0;
+        if header.worker_closes.xchg(true, Relaxed) {
+            return;
+        }
+        // Without references the transport is being freed.
+        if let Some(xprt) = self.get() {
+            // `run_close` puts this reference. It keeps the transport, and with that the module.
+            mem::forget(xprt);
+            // SAFETY: The reference keeps the work item in place. `run_close` is called once.
+            unsafe { header.close_work.queue(0) };
         }
     }
 
@@ -230,5 +266,22 @@ impl Drop for XprtRef<'_> {
     fn drop(&mut self) {
         // SAFETY: By I1 one reference belongs to this value.
         unsafe { bindings::svc_xprt_put(self.raw()) };
+    }
+}
+
+/// The function of `close_work`.
+///
+/// # Safety
+///
+/// The workqueue calls this for the `close_work` of a transport, to which
+/// [`XprtHandle::close_by_worker`] has left a reference.
+unsafe extern "C" fn run_close(work: *mut bindings::work_struct) {
+    // SAFETY: By this function's contract. The memory may be gone, and the module without
+    // references, when the put returns.
+    unsafe {
+        let header = kernel::container_of!(RawDelayedWork::from_work(work), Header, close_work);
+        let xprt = (*header).raw();
+        bindings::svc_xprt_close(xprt);
+        bindings::svc_xprt_put(xprt);
     }
 }

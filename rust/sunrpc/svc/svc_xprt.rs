@@ -78,6 +78,7 @@ pub(super) fn connection(xprt: SvcXprtRef<'_>) -> Option<XprtHandle> {
 #[pin_data]
 #[repr(C)]
 struct Xprt<T> {
+    #[pin]
     header: Header,
     data: UnsafeCell<Option<T>>,
     /// Calls [`free`]. See [`free_later`].
@@ -128,7 +129,7 @@ impl<T: Send + Sync + 'static> NewXprt<T> {
         let xprt = KBox::pin_init(
             // INVARIANT: I1 of `Xprt`: nothing is installed.
             pin_init!(Xprt::<T> {
-                header: Header::new(),
+                header <- Header::new(),
                 data: UnsafeCell::new(None),
                 free_work <- RawDelayedWork::new(run_free::<T>, kernel::static_lock_class!()),
             }),

@@ -232,6 +232,11 @@ fn client_waits_for_server() {
 }
 
 #[test]
+fn server_is_suspended() {
+    play("server_is_suspended", &[("replies", 500)]);
+}
+
+#[test]
 fn server_uses_iwarp() {
     play("server_uses_iwarp", &[("replies", 1_000)]);
 }

@@ -111,9 +111,11 @@ fn thread() {
     loop {
         rqst.fill();
         let next = loop {
-            let (next, stopping) = service(|s| (s.queue.pop_front(), s.stopping));
-            if next.is_some() || stopping {
-                break next;
+            if !FROZEN.get() {
+                let (next, stopping) = service(|s| (s.queue.pop_front(), s.stopping));
+                if next.is_some() || stopping {
+                    break next;
+                }
             }
             sched::wait_for_work(WORK);
         };
@@ -140,6 +142,18 @@ const STARTS: usize = 23;
 
 thread_local! {
     static LATE: Cell<u32> = const { Cell::new(0) };
+    static FROZEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Freezes the threads, as a suspend does.
+pub(crate) fn freeze() {
+    FROZEN.set(true);
+}
+
+/// Thaws the threads.
+pub(crate) fn thaw() {
+    FROZEN.set(false);
+    sched::wake(WORK);
 }
 
 /// Has the threads of the next service start so many seconds after its listener.

@@ -219,6 +219,19 @@ pub(crate) unsafe extern "C" fn svc_xprt_deferred_close(xprt: *mut svc_xprt) {
     }
 }
 
+pub(crate) unsafe extern "C" fn svc_xprt_close(xprt: *mut svc_xprt) {
+    unsafe {
+        test_and_change_bit(XPT_CLOSE as usize, flags(xprt), true);
+        if !test_and_change_bit(XPT_BUSY as usize, flags(xprt), true) {
+            say!(
+                "transport {:#x} is closed by a worker",
+                xprt.addr() & 0xffff
+            );
+            svc_delete_xprt(xprt);
+        }
+    }
+}
+
 pub(crate) unsafe extern "C" fn svc_xprt_copy_addrs(_rqst: *mut svc_rqst, _xprt: *mut svc_xprt) {}
 
 /// `svc_delete_xprt()`. The transport stays busy.

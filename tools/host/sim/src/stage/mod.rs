@@ -24,6 +24,7 @@
 //! | `spare_pages`    | a play in which clients leave                       |
 //! | `stalled_reads`  | a play with a client that answers no Read           |
 //! | `silent_peers`   | a play with peers that never send a message         |
+//! | `suspended`      | a play in which the server is suspended             |
 //! | `away`           | a play in which the server is away                  |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
@@ -55,6 +56,7 @@ mod serve;
 mod silent_peers;
 mod spare_pages;
 mod stalled_reads;
+mod suspended;
 mod talk;
 mod unload;
 mod world;

@@ -12,7 +12,7 @@ use super::serve::serve;
 use super::talk::talk;
 use super::{
     away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads,
-    unload, world,
+    suspended, unload, world,
 };
 
 /// A play.
@@ -115,6 +115,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "both_ends_unload",
         run: unload::both_ends_unload,
+    },
+    Play {
+        name: "server_is_suspended",
+        run: suspended::server_is_suspended,
     },
     Play {
         name: "server_keeps_spare_pages",
