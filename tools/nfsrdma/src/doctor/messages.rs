@@ -27,8 +27,14 @@ struct Fault {
 const FAULTS: &[Fault] = &[
     Fault {
         has: &["cannot connect to ", ": refused by the server"],
-        next: "see the kernel log and \"nfsrdma doctor\" of the server: it has no memory, or too \
-            many clients that no export accepts",
+        next: "the server logs nothing: its trace event svcrdma_accept_err has the errno; it is \
+            out of memory, its device cannot serve a Call, or nfsd was being stopped",
+    },
+    Fault {
+        has: &["cannot connect to ", ": refused (reason -104)"],
+        next: "the server logs nothing: its trace event svcrdma_accept_err has the errno; it is \
+            out of memory, its device cannot serve a Call, nfsd was being stopped, or 256 \
+            requests wait for an nfsd thread",
     },
     Fault {
         has: &["cannot connect to ", ": refused"],

@@ -19,8 +19,8 @@ const CONNECT: &[Remedy] = &[
     ),
     (
         "refused",
-        "see \"nfsrdma doctor\" and the kernel log on the server: it has no memory, or too many \
-            clients that no export accepts",
+        "on the server, the trace event svcrdma_accept_err has the errno, the kernel log nothing: \
+            it is out of memory, its device cannot serve a Call, or nfsd was being stopped",
     ),
     (
         "no RDMA device",
@@ -223,7 +223,7 @@ mod tests {
             connect_remedy("refused: no NFS server listens for RDMA on this port")
                 .contains("portlist")
         );
-        assert!(connect_remedy("refused by the server").contains("doctor"));
+        assert!(connect_remedy("refused by the server").contains("svcrdma_accept_err"));
         assert!(close_remedy("something new").contains("kernel log"));
     }
 }
