@@ -23,6 +23,10 @@ struct Fault {
     next: &'static str,
 }
 
+/// Where all messages are listed. The program runs in the tree, or with the package or without it.
+const MANUAL: &str = "see \"Messages\" in operating.rst, in /usr/share/doc/rpcrdma-rust (package \
+    rpcrdma-rust) or in Documentation of the source";
+
 /// The first that matches.
 const FAULTS: &[Fault] = &[
     Fault {
@@ -75,7 +79,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         has: &["cannot connect to "],
-        next: "see \"Messages\" in Documentation/operating.rst",
+        next: MANUAL,
     },
     Fault {
         has: &[" has refused ", "it speaks RPC-over-RDMA versions"],
@@ -101,6 +105,22 @@ const FAULTS: &[Fault] = &[
     Fault {
         has: &["leaking their DMA mappings"],
         next: "report this with the log, and restart the machine",
+    },
+    Fault {
+        has: &["the pages of an exposed Reply are leaked"],
+        next: "report this with the log; a restart of the machine frees the pages",
+    },
+    Fault {
+        has: &["a message that may not have been sent may be leaked"],
+        next: "free memory; if the removal of the device hangs, restart the machine",
+    },
+    Fault {
+        has: &[
+            "out of memory: ",
+            "is not used until the module is loaded again",
+        ],
+        next: "unmount, stop nfsd, and load the module again when there is memory: modprobe -r \
+            rpcrdma, modprobe rpcrdma",
     },
 ];
 
@@ -146,7 +166,7 @@ pub(crate) fn messages(all: &Snapshot, about: impl Fn(&Address) -> bool) -> Vec<
         let ago = all.seconds_since(message);
         found.push(Finding::fault(
             format!("kernel log, {ago} s ago: {text}"),
-            next.unwrap_or("see \"Messages\" in Documentation/operating.rst"),
+            next.unwrap_or(MANUAL),
         ));
     }
     found
