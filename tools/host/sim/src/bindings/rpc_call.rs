@@ -19,17 +19,11 @@ const WAKES: u32 = 16;
 /// A key that nothing wakes.
 const LATE: usize = 20;
 
-/// What the module ends an attempt to connect with and `call_connect_status()` tries again after.
-const RETRIED: [u32; 6] = [
-    ENETUNREACH,
-    EHOSTUNREACH,
-    ECONNREFUSED,
-    EPIPE,
-    EPROTO,
-    ENOTCONN,
-];
+/// After these ends of an attempt to connect `call_connect_status()` has any task try again.
+const RETRIED: [u32; 3] = [EAGAIN, ETIMEDOUT, ENOTCONN];
 
-/// After these of them, `call_connect_status()` closes the connection first.
+/// After these, `call_connect_status()` closes the connection, and tries again later, unless the
+/// task fails.
 const CLOSED: [u32; 5] = [ENETUNREACH, EHOSTUNREACH, ECONNREFUSED, EPIPE, EPROTO];
 /// A late task may be as late as that.
 const LATE_NS: u64 = 5_000_000_000;
@@ -176,11 +170,11 @@ impl Client {
                 }
                 match -status {
                     0 => {}
-                    errno if errno == EAGAIN as c_int || errno == ETIMEDOUT as c_int => {}
+                    errno if RETRIED.contains(&(errno as u32)) => {}
                     errno if (*task).tk_flags & RPC_TASK_SOFTCONN as u16 != 0 => {
                         return self.failed(call, errno);
                     }
-                    errno if RETRIED.contains(&(errno as u32)) => delay(task),
+                    errno if CLOSED.contains(&(errno as u32)) => delay(task),
                     errno => {
                         if errno == ENOMEM as c_int {
                             sched::fail("an RPC ends because there is no memory to connect");
