@@ -27,7 +27,7 @@ use crate::{
 /// How often the connect worker checks whether the transport is still in use.
 const WANTED_MS: u32 = 1_000;
 
-/// The CM reports an unresponsive peer by the same event as a change of the peer's hardware
+/// On RoCE the CM reports an unresponsive peer by the same event as a change of the peer's hardware
 /// address, but not before this time: it sends a request sixteen times, every 4.3 seconds or more.
 const CM_TIMEOUT_MS: u32 = 60_000;
 

@@ -92,6 +92,10 @@ impl EndpointOps for ClientEp {
             CmEvent::AddrError { unanswered: true } => {
                 (ConnectFailure::NoNeighbour, CloseReason::NotEstablished)
             }
+            // siw waits ten seconds for an answer, InfiniBand and RoCE more than `CM_TIMEOUT_MS`.
+            CmEvent::Unreachable if !ep.reports_neighbour() => {
+                (ConnectFailure::Unanswered, CloseReason::NotEstablished)
+            }
             // On RoCE the CM also reports this event if the neighbour entry has another hardware
             // address, or none because an ARP request was lost. An idle connection may be alive; if
             // not, the next Call finds out. With Calls outstanding the peer has most likely moved,

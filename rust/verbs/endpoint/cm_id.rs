@@ -163,6 +163,12 @@ impl<C: EndpointOps> Endpoint<C> {
         self.registers_to_read()
     }
 
+    /// Whether the CM may report the peer's neighbour entry as `CmEvent::Unreachable`. On iWARP
+    /// this event has one reason: nothing has answered the connection request.
+    pub(crate) fn reports_neighbour(&self) -> bool {
+        !self.registers_to_read()
+    }
+
     /// Moves the QP to the error state and disconnects. May sleep.
     ///
     /// When this returns, the QP no longer answers the peer. A disconnect alone does not ensure

@@ -237,6 +237,14 @@ fn server_is_suspended() {
 }
 
 #[test]
+fn client_is_not_answered() {
+    play(
+        "client_is_not_answered",
+        &[("replies", 100), ("refused", 200)],
+    );
+}
+
+#[test]
 fn server_uses_iwarp() {
     play("server_uses_iwarp", &[("replies", 1_000)]);
 }

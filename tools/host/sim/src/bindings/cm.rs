@@ -87,6 +87,8 @@ pub(super) struct Cm {
     pub(super) hostile: Option<u32>,
     /// The reason for which requests of the module are rejected.
     pub(super) rejects: Option<c_int>,
+    /// Nothing answers requests of the module, and they end after so many nanoseconds.
+    pub(super) unanswered: Option<u64>,
     /// When each of these requests was made.
     pub(super) requests: Vec<u64>,
 }
@@ -103,6 +105,7 @@ pub(super) fn cm<R>(f: impl FnOnce(&mut Cm) -> R) -> R {
 pub(crate) fn begin() {
     cm(|cm| {
         cm.rejects = None;
+        cm.unanswered = None;
         cm.requests.clear();
     });
 }

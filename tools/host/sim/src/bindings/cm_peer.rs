@@ -11,6 +11,12 @@ pub(crate) fn reject_requests(reason: Option<c_int>) {
     cm(|cm| cm.rejects = reason);
 }
 
+/// Nothing answers requests of the module from now on, and each ends after so many nanoseconds, or
+/// the server answers.
+pub(crate) fn leave_unanswered(time: Option<u64>) {
+    cm(|cm| cm.unanswered = time);
+}
+
 /// When each of the module's requests was made.
 pub(crate) fn requests() -> Vec<u64> {
     cm(|cm| cm.requests.clone())

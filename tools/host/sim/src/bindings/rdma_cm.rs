@@ -150,6 +150,10 @@ pub(crate) unsafe extern "C" fn rdma_connect(
             cm.tell(number, event, reason, Param::default());
             return;
         }
+        if let Some(time) = cm.unanswered {
+            sched::at(sched::now() + time, move || time_out(number));
+            return;
+        }
         match cm
             .hostile
             .filter(|_| hostile)
@@ -167,6 +171,13 @@ pub(crate) unsafe extern "C" fn rdma_connect(
         }
     });
     0
+}
+
+/// Nothing has answered a request.
+fn time_out(number: usize) {
+    let event = rdma_cm_event_type_RDMA_CM_EVENT_UNREACHABLE;
+    let status = -(ETIMEDOUT as c_int);
+    cm(|cm| cm.tell(number, event, status, Param::default()));
 }
 
 pub(crate) unsafe extern "C" fn rdma_accept(

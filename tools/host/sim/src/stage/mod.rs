@@ -26,6 +26,7 @@
 //! | `silent_peers`   | a play with peers that never send a message         |
 //! | `suspended`      | a play in which the server is suspended             |
 //! | `away`           | a play in which the server is away                  |
+//! | `unanswered`     | a play in which nothing answers requests to connect |
 //! | `world`          | loads and unloads the module, and what must be left |
 //! | `serve`          | the world of plays with peers of the stage          |
 //! | `talk`           | the world of plays with clients of the module       |
@@ -58,5 +59,6 @@ mod spare_pages;
 mod stalled_reads;
 mod suspended;
 mod talk;
+mod unanswered;
 mod unload;
 mod world;

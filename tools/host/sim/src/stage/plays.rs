@@ -12,7 +12,7 @@ use super::serve::serve;
 use super::talk::talk;
 use super::{
     away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads,
-    suspended, unload, world,
+    suspended, unanswered, unload, world,
 };
 
 /// A play.
@@ -127,6 +127,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "client_waits_for_server",
         run: away::client_waits_for_server,
+    },
+    Play {
+        name: "client_is_not_answered",
+        run: unanswered::client_is_not_answered,
     },
 ];
 
