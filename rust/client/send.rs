@@ -51,7 +51,10 @@ pub(super) fn send_call<'a>(
     if call.room().is_sparse() && !call.room().fill_sparse_pages() {
         return Err(SendError::NoBuffers);
     }
-    let plan = choose(conn, shared, &call)?;
+    let plan = match choose(conn, shared, &call) {
+        Ok(plan) => plan,
+        Err(error) => return Err(failed(conn, shared, sender, &call, error)),
+    };
     let Some(mut builder) = sender.begin() else {
         return Err(ring_full(shared, sender));
     };
@@ -149,7 +152,7 @@ pub(super) fn ring_full(shared: &XprtShared, sender: &RequestSender<FenceWaiter>
     SendError::Again
 }
 
-/// Handles a Call that could not be composed.
+/// Handles a Call that fits no form, or could not be composed.
 #[cold]
 fn failed(
     conn: &Connection,

@@ -237,6 +237,14 @@ fn server_is_suspended() {
 }
 
 #[test]
+fn client_refuses_long_calls() {
+    play(
+        "client_refuses_long_calls",
+        &[("replies", 300), ("refused", 100)],
+    );
+}
+
+#[test]
 fn client_is_not_answered() {
     play(
         "client_is_not_answered",

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use kernel::ffi::c_int;
 use kernel::sched;
+use kernel::seq_file::SeqFile;
 
 use super::rpc_tasks::delay_key;
 use super::*;
@@ -169,6 +170,16 @@ impl Client {
             (*(*this.xprt).ops).inject_disconnect.expect("an operation")(this.xprt);
             this.put();
         });
+    }
+
+    /// The numbers of the transport in `mountstats`.
+    pub(crate) fn mountstats(&self) -> Vec<u64> {
+        let file = SeqFile::default();
+        let seq = (&raw const file).cast_mut().cast();
+        unsafe { (*(*self.xprt).ops).print_stats.expect("an operation")(self.xprt, seq) };
+        let text = file.text();
+        let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+        numbers.collect()
     }
 
     /// The number of the transport.

@@ -163,7 +163,7 @@ fn round(calls: Calls, may: May, count: usize, xid: &mut u32, outcome: &Outcome)
     }
     if calls.timeout > 0 && one_in(calls.long) {
         client.start(to_call(
-            Rpc::too_long(),
+            Rpc::long(300_000),
             May { fail: true },
             &outcome.replies,
         ));

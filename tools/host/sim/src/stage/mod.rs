@@ -22,6 +22,7 @@
 //! | `faults`         | what a play draws                                   |
 //! | `unload`         | a play in which the module is unloaded              |
 //! | `spare_pages`    | a play in which clients leave                       |
+//! | `long_calls`     | a play with Calls that are too long to be sent      |
 //! | `stalled_reads`  | a play with a client that answers no Read           |
 //! | `silent_peers`   | a play with peers that never send a message         |
 //! | `suspended`      | a play in which the server is suspended             |
@@ -44,6 +45,7 @@ mod hostile_client;
 mod hostile_plays;
 mod hostile_server;
 mod illegal_calls;
+mod long_calls;
 mod more_plays;
 mod nfsd;
 pub(crate) mod outcome;

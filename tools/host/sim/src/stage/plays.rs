@@ -11,8 +11,8 @@ use super::outcome::Seen;
 use super::serve::serve;
 use super::talk::talk;
 use super::{
-    away, hostile_plays, illegal_calls, more_plays, silent_peers, spare_pages, stalled_reads,
-    suspended, unanswered, unload, world,
+    away, hostile_plays, illegal_calls, long_calls, more_plays, silent_peers, spare_pages,
+    stalled_reads, suspended, unanswered, unload, world,
 };
 
 /// A play.
@@ -71,6 +71,10 @@ pub const PLAYS: &[Play] = &[
     Play {
         name: "client_refuses_illegal_calls",
         run: illegal_calls::client_refuses_illegal_calls,
+    },
+    Play {
+        name: "client_refuses_long_calls",
+        run: long_calls::client_refuses_long_calls,
     },
     Play {
         name: "both_ends_call",

@@ -76,11 +76,11 @@ impl Rpc {
         }
     }
 
-    /// An RPC whose Call is longer than any message.
-    pub(crate) fn too_long() -> Self {
+    /// An RPC whose Call has `len` bytes without its header, and no data item.
+    pub(crate) fn long(len: u32) -> Self {
         Self {
             xid: 0,
-            call: [300_000, 0, 0],
+            call: [len, 0, 0],
             reply: [0; 3],
             flags: 0,
         }
