@@ -18,7 +18,7 @@ SERVER=/proc/sys/sunrpc/svc_rdma
 set_pulling() {
 	echo "$1" >"$CLIENT/rdma_pulled_replies"
 	echo "$2" >"$SERVER/pulled_replies"
-	echo 16384 >"$SERVER/max_exposed_pages"
+	echo $(((64 << 20) / $(getconf PAGE_SIZE))) >"$SERVER/max_exposed_pages"
 }
 
 client_stat() { cat "$CLIENT/rdma_stat_$1"; }

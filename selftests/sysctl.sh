@@ -8,6 +8,9 @@ cd "$(dirname "$0")" && . ./lib.sh || exit 1
 
 CLIENT=/proc/sys/sunrpc
 SERVER=/proc/sys/sunrpc/svc_rdma
+PAGE_SIZE=$(getconf PAGE_SIZE)
+EXPOSED_PAGES=$(((64 << 20) / PAGE_SIZE))
+PULLED_PAGES=$(((256 << 20) / PAGE_SIZE))
 
 accepts() {
 	echo "$2" >"$1" || fail "$1 rejects $2"
@@ -201,7 +204,7 @@ pulled_page_limit() {
 	echo 0 >"$SERVER/rdma_stat_held_back"
 	echo 1 >"$SERVER/max_pulled_pages"
 	eight_writers
-	echo 65536 >"$SERVER/max_pulled_pages"
+	echo "$PULLED_PAGES" >"$SERVER/max_pulled_pages"
 	held=$(svc_stat held_back)
 	nfs_remount 4.2 rdma
 	for each in {1..8}; do
@@ -260,7 +263,8 @@ short_replies_skip_reply_chunk() {
 
 test_cleanup() {
 	cd /
-	[ ! -e "$SERVER/max_pulled_pages" ] || echo 65536 >"$SERVER/max_pulled_pages"
+	[ ! -e "$SERVER/max_pulled_pages" ] ||
+		echo "$PULLED_PAGES" >"$SERVER/max_pulled_pages"
 	umount_all
 } 2>/dev/null
 
@@ -273,16 +277,16 @@ MAX_INLINE=262144 MIN_REQ=1024
 	"client_tunable rdma_max_inline_read 1024 $MAX_INLINE 4096" \
 	"client_tunable rdma_max_inline_write 1024 $MAX_INLINE 4096" \
 	"client_tunable rdma_max_bc_requests 1 64 16" \
-	"client_tunable rdma_inline_write_padding 0 4096 0" \
+	"client_tunable rdma_inline_write_padding 0 $PAGE_SIZE 0" \
 	"client_tunable rdma_memreg_strategy 0 6 5" \
 	"client_tunable rdma_pad_optimize 0 2147483647 0" \
 	"rust_only_tunable $CLIENT/rdma_pulled_replies 0 2 1" \
 	"rust_only_tunable $CLIENT/rdma_stall_seconds 3 3600 90" \
 	"rust_only_tunable $SERVER/pulled_replies 0 1 1" \
 	"rust_only_tunable $SERVER/max_exposed_replies 1 256 16" \
-	"rust_only_tunable $SERVER/max_exposed_pages 1 2147483647 16384" \
+	"rust_only_tunable $SERVER/max_exposed_pages 1 2147483647 $EXPOSED_PAGES" \
 	"rust_only_tunable $SERVER/exposed_seconds 1 600 30" \
-	"rust_only_tunable $SERVER/max_pulled_pages 1 2147483647 65536" pulled_page_limit \
+	"rust_only_tunable $SERVER/max_pulled_pages 1 2147483647 $PULLED_PAGES" pulled_page_limit \
 	"rust_only_tunable $SERVER/stall_seconds 3 3600 90" \
 	"server_tunable max_requests 4 16384 128" \
 	"server_tunable max_bc_requests 1 64 16" \

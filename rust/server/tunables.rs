@@ -7,7 +7,10 @@
 //!
 //! C: svc_rdma.c, svc_rdma_proc_init()
 
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 use crate::{
     lib::counter::{
@@ -50,7 +53,7 @@ pub(super) static PULLED_REPLIES: Tunable = Tunable::new(1, 0, 1);
 pub(super) static MAX_EXPOSED_REPLIES: Tunable = Tunable::new(16, 1, 256);
 
 /// Pages that may be exposed on all connections together.
-pub(super) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(16384, 1, i32::MAX as u32);
+pub(super) static MAX_EXPOSED_PAGES: Tunable = Tunable::new(pages(64 << 20), 1, i32::MAX as u32);
 
 /// Pages that are exposed.
 pub(super) static EXPOSED_PAGES: Gauge = Gauge::new();
@@ -61,7 +64,7 @@ pub(super) static EXPOSED_SECONDS: Tunable = Tunable::new(30, 1, 600);
 /// Pages that the Read chunks of admitted clients may occupy, on all connections together. All
 /// other clients share half as many more. Beyond its limit each connection reads one Call at a
 /// time.
-pub(super) static MAX_READ_PAGES: Tunable = Tunable::new(65536, 1, i32::MAX as u32);
+pub(super) static MAX_READ_PAGES: Tunable = Tunable::new(pages(256 << 20), 1, i32::MAX as u32);
 
 /// Pages that the Read chunks of admitted clients occupy.
 pub(super) static READ_PAGES: Gauge = Gauge::new();
@@ -104,6 +107,12 @@ pub(super) static SQ_STARVED: Counter = Counter::new();
 
 /// A counter that is always 0, as in the C module.
 static UNUSED: Tunable = Tunable::constant(0);
+
+/// The pages of `bytes` of memory.
+const fn pages(bytes: usize) -> u32 {
+    // CAST: Fewer than 2^32.
+    (bytes / PAGE_SIZE) as u32
+}
 
 static TABLE: [Entry; 31] = [
     Entry::tunable(c"max_requests", &MAX_REQUESTS),

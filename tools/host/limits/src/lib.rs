@@ -10,10 +10,13 @@
 mod client;
 mod read_mrs;
 mod server;
+mod tunables;
 mod verbs;
 
 use rpcrdma_core::engine;
 use rpcrdma_core::wire;
+use tunables::lib;
+use tunables::sysctl;
 
 /// Devices with each limit at its extremes and at values where a result changes.
 #[cfg(test)]
