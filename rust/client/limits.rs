@@ -51,8 +51,9 @@ pub(super) const MAX_SEGMENTS: u32 = 16;
 
 /// Length of the send buffer, if the device can gather the rest of a longer message from pages.
 const SEND_BUF: u32 = 4096;
-/// Length of a buffer whose allocation does not fail.
-const SMALL: u32 = PAGE_SIZE as u32;
+/// Length of a buffer whose allocation does not fail, and for which fragmented bounce buffers have
+/// room. That does not depend on the page size.
+const SMALL: u32 = 4096;
 
 /// Header, head and tail of a message need an SGE each. All devices support that many.
 const MIN_SGES: u32 = 3;

@@ -61,8 +61,9 @@ const SEGMENTS: u32 = 16;
 /// A client that no export has admitted uses 1 in this many entries of its Send Queue.
 const UNADMITTED_SHARE: u32 = 2;
 
-/// Length of a buffer whose allocation does not fail.
-const SMALL: u32 = PAGE_SIZE as u32;
+/// Length of a buffer whose allocation does not fail, and for which fragmented bounce buffers have
+/// room. That does not depend on the page size.
+const SMALL: u32 = 4096;
 
 /// The limits of one connection.
 #[derive(Clone, Copy, Debug)]

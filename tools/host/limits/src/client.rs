@@ -207,6 +207,20 @@ mod tests {
         });
     }
 
+    /// Messages shrink down to 4 KiB with any page size.
+    #[test]
+    fn messages_shrink_to_four_kib() {
+        INLINE_WRITE.set(MAX_SIZE);
+        INLINE_READ.set(MAX_SIZE);
+        let device = crate::devices().last().unwrap();
+        let mut limits = Limits::for_device(&device, 128, 16).unwrap();
+        while limits.shrink() {}
+        assert_eq!(
+            (limits.own.send_size, limits.own.receive_size),
+            (4096, 4096)
+        );
+    }
+
     /// A backchannel Reply is copied into the send buffer, behind its header.
     #[test]
     fn backchannel_reply_fits_the_send_buffer() {
