@@ -41,6 +41,17 @@ pub(crate) struct Exposed {
 /// The bits of an address that are the offset within a page.
 const IN_PAGE: u64 = PAGE as u64 - 1;
 
+/// The bits of an MR's address that the driver of `pd`'s device uses when it registers the MR.
+fn used_bits(pd: &Pd) -> u64 {
+    // SAFETY: The domain keeps the device, whose operations are constant.
+    match unsafe { (*pd.device()).ops.driver_id } {
+        // ocrdma_build_reg() subtracts the bus address of the first page from it, and passes the
+        // difference to the device. As in the C module, its low half is right.
+        bindings::rdma_driver_id_RDMA_DRIVER_OCRDMA => u32::MAX.into(),
+        _ => IN_PAGE,
+    }
+}
+
 /// An owned `struct ib_mr`, and a reference to its domain.
 ///
 /// # Invariants
@@ -49,6 +60,8 @@ const IN_PAGE: u64 = PAGE as u64 - 1;
 ///   valid, only calls with an exclusive reference to this access its key, address and length.
 pub(super) struct IbMr {
     raw: NonNull<bindings::ib_mr>,
+    /// The bits of the address that [`Self::set_key`] leaves alone.
+    used: u64,
     /// Dropped after the MR.
     _pd: Arc<Pd>,
 }
@@ -72,6 +85,7 @@ impl IbMr {
         // INVARIANT: I1: just allocated.
         let this = Self {
             raw,
+            used: used_bits(pd),
             _pd: pd.clone(),
         };
         // SAFETY: Valid (I1), and not in use.
@@ -86,7 +100,7 @@ impl IbMr {
     }
 
     /// Gives the MR, to which memory was just mapped, an rkey that ends with `key` and the address
-    /// `offset`. The offset within the page stays, because the device needs it.
+    /// `offset`. The bits that the device needs stay: those of the offset within the page, or more.
     ///
     /// # Safety
     ///
@@ -100,7 +114,7 @@ impl IbMr {
                 handle: ((*raw).rkey & !0xff) | u32::from(key),
                 // CAST: At most `depth` pages.
                 length: (*raw).length as u32,
-                offset: (offset & !IN_PAGE) | ((*raw).iova & IN_PAGE),
+                offset: (offset & !self.used) | ((*raw).iova & self.used),
             };
             (*raw).iova = exposed.offset;
             (*raw).lkey = ((*raw).lkey & !0xff) | u32::from(key);

@@ -31,6 +31,7 @@ constants! {
         ib_cm_rej_reason_IB_CM_REJ_CONSUMER_DEFINED = 28,
         ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS = 1 << 21,
         ib_kernel_cap_flags_IBK_SG_GAPS_REG = 1 << 6,
+        rdma_driver_id_RDMA_DRIVER_UNKNOWN = 0, rdma_driver_id_RDMA_DRIVER_OCRDMA = 7,
         ib_event_type_IB_EVENT_CQ_ERR = 0, ib_event_type_IB_EVENT_QP_FATAL = 1,
         ib_event_type_IB_EVENT_QP_REQ_ERR = 2, ib_event_type_IB_EVENT_QP_ACCESS_ERR = 3,
         ib_event_type_IB_EVENT_COMM_EST = 4, ib_event_type_IB_EVENT_DEVICE_FATAL = 8,

@@ -32,6 +32,9 @@ pub(crate) struct Device {
     pub(crate) honest: bool,
     /// It is one of iWARP.
     pub(crate) iwarp: bool,
+    /// Its driver computes where a region begins from the low half of the region's address, as
+    /// ocrdma does.
+    pub(crate) begins_by_address: bool,
     /// Its IOMMU maps pages that adjoin in a transfer to one range.
     pub(crate) merges: bool,
     /// One in so many times a worker of a completion queue stands still for up to three seconds.
@@ -82,6 +85,7 @@ impl Default for Device {
             few_mrs: 0,
             honest: true,
             iwarp: false,
+            begins_by_address: false,
             merges: false,
             late: 0,
             stalls_reads: 0,
@@ -339,6 +343,10 @@ pub(crate) fn set_device(config: Device) {
     unsafe {
         for (device, name) in devices().into_iter().zip([b"sim0\0", b"sim1\0"]) {
             (*device).attrs = config.attrs;
+            (*device).ops.driver_id = match config.begins_by_address {
+                true => rdma_driver_id_RDMA_DRIVER_OCRDMA,
+                false => rdma_driver_id_RDMA_DRIVER_UNKNOWN,
+            };
             for (to, from) in (*device).name.iter_mut().zip(name) {
                 *to = *from;
             }

@@ -24,7 +24,8 @@ structures! {
         max_qp_rd_atom: c_int,
         max_qp_init_rd_atom: c_int,
     }
-    ib_device { attrs: ib_device_attr, name: [c_char; 64], }
+    ib_device_ops { driver_id: c_uint, }
+    ib_device { attrs: ib_device_attr, ops: ib_device_ops, name: [c_char; 64], }
     ib_client {
         name: *const c_char,
         add: Option<unsafe extern "C" fn(*mut ib_device) -> c_int>,

@@ -125,6 +125,11 @@ unsafe fn to_wqe(wr: *const ib_send_wr) -> Wqe {
             let mr = unsafe { &*reg.mr };
             let number = mr.rkey >> 8;
             let segments = fabric(|f| f.mrs[&number].segments.clone());
+            let first = segments.first().map_or(0, |(bus, _)| *bus);
+            // ocrdma_build_reg(): `fbo`, whose high half the device ignores.
+            if fabric(|f| f.device.begins_by_address) && mr.iova as u32 != first as u32 {
+                sched::fail("a region begins elsewhere for a device that goes by its address");
+            }
             Op::Register {
                 mr: number,
                 valid: Valid {

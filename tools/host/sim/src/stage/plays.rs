@@ -201,6 +201,7 @@ fn both_ends_talk(config: &Config) -> Result<Seen, String> {
             ];
         }
         faults.device.reports_all = below(4) == 0;
+        faults.device.begins_by_address = below(4) == 0;
     })
 }
 
