@@ -10,7 +10,8 @@
 use core::{
     net::{
         IpAddr,
-        SocketAddr, //
+        SocketAddr,
+        SocketAddrV6, //
     },
     ptr::NonNull, //
 };
@@ -107,9 +108,20 @@ impl SockAddr {
         u16::from_be_bytes([self.bytes[2], self.bytes[3]])
     }
 
-    /// The address and the port, as text `10.0.0.1:20049`.
+    /// The index of the interface that a link-local address belongs to, or 0.
+    fn scope_id(&self) -> u32 {
+        // The offset of `sin6_scope_id`. With IPv4 these bytes are zero (I1).
+        let mut id = [0; 4];
+        id.copy_from_slice(&self.bytes[24..28]);
+        u32::from_ne_bytes(id)
+    }
+
+    /// The address and the port, as text `10.0.0.1:20049` or `[fe80::1%2]:20049`.
     pub(crate) fn socket_addr(&self) -> SocketAddr {
-        SocketAddr::new(self.ip(), self.port())
+        match self.ip() {
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, self.port(), 0, self.scope_id()).into(),
+            ip => SocketAddr::new(ip, self.port()),
+        }
     }
 
     /// Sets the port, which is in host order.

@@ -18,6 +18,8 @@
 #[macro_use]
 extern crate kernel;
 
+#[cfg(test)]
+mod addresses;
 mod bindings;
 mod stage;
 

@@ -9,12 +9,15 @@ use std::net::IpAddr;
 pub struct Address {
     host: String,
     ip: Option<IpAddr>,
+    /// The index of the interface of a link-local address, if it is written as a number.
+    scope: Option<u32>,
     /// The port.
     pub port: Option<u16>,
 }
 
 impl Address {
-    /// Parses `192.0.2.1`, `192.0.2.1:20049`, `fd00::1`, `[fd00::1]:20049` or `[192.0.2.1]:20049`.
+    /// Parses `192.0.2.1`, `192.0.2.1:20049`, `fd00::1`, `[fd00::1]:20049` or `[192.0.2.1]:20049`,
+    /// with or without a scope: `fe80::1%2`, `fe80::1%eth0`.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix('[') {
@@ -30,11 +33,11 @@ impl Address {
     }
 
     fn new(host: &str, port: Option<u16>) -> Self {
-        // The scope of a link-local address is not part of it.
-        let (ip, _) = host.split_once('%').unwrap_or((host, ""));
+        let (ip, scope) = host.split_once('%').unwrap_or((host, ""));
         Self {
             host: host.to_string(),
             ip: ip.parse().ok(),
+            scope: scope.parse().ok(),
             port,
         }
     }
@@ -47,7 +50,10 @@ impl Address {
     /// Whether both are of one host.
     pub fn same_host(&self, other: &Self) -> bool {
         match (self.ip, other.ip) {
-            (Some(a), Some(b)) => a == b,
+            (Some(a), Some(b)) => {
+                let scopes = self.scope.zip(other.scope);
+                a == b && scopes.is_none_or(|(a, b)| a == b)
+            }
             _ => !self.host.is_empty() && self.host == other.host,
         }
     }
@@ -74,6 +80,9 @@ mod tests {
         assert!(!matches("192.0.2.1:20048", "192.0.2.1:20049"));
         assert!(matches("fd00::1", "[fd00:0::1]:20049"));
         assert!(matches("fe80::1%eth0", "fe80::1"));
+        assert!(matches("fe80::1%eth0", "[fe80::1%3]:20049"));
+        assert!(matches("fe80::1%3", "[fe80::1%3]:20049"));
+        assert!(!matches("fe80::1%4", "[fe80::1%3]:20049"));
         assert!(!matches("192.0.2.1", "192.0.2.10"));
         assert!(matches("server", "server"));
         assert!(!matches("", ""));
