@@ -19,11 +19,8 @@ const WAKES: u32 = 16;
 /// A key that nothing wakes.
 const LATE: usize = 20;
 
-/// After these ends of an attempt to connect `call_connect_status()` has any task try again.
-const RETRIED: [u32; 3] = [EAGAIN, ETIMEDOUT, ENOTCONN];
-
-/// After these, `call_connect_status()` closes the connection, and tries again later, unless the
-/// task fails.
+/// After these ends of an attempt to connect `call_connect_status()` closes the connection, and has
+/// a task try again later that is not SOFTCONN. After ENOTCONN it has any task try again.
 const CLOSED: [u32; 5] = [ENETUNREACH, EHOSTUNREACH, ECONNREFUSED, EPIPE, EPROTO];
 /// A late task may be as late as that.
 const LATE_NS: u64 = 5_000_000_000;
@@ -170,7 +167,8 @@ impl Client {
                 }
                 match -status {
                     0 => {}
-                    errno if RETRIED.contains(&(errno as u32)) => {}
+                    errno if errno == EAGAIN as c_int || errno == ETIMEDOUT as c_int => {}
+                    errno if errno == ENOTCONN as c_int => delay(task),
                     errno if (*task).tk_flags & RPC_TASK_SOFTCONN as u16 != 0 => {
                         return self.failed(call, errno);
                     }
