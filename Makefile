@@ -6,7 +6,7 @@
 .PHONY: copy all install deb dkms demo test test-long test-debug test-hundred test-kernels
 .PHONY: test-package test-package-guest interop mutants sim coverage check bench profile probe docs
 .PHONY: nfsrdma shell kernels clean help
-.PHONY: environment kernel-tree
+.PHONY: environment cargo kernel-tree
 
 # KDIR is a prepared kernel tree with CONFIG_RUST=y. Without KDIR, tools/env provides the
 # kernel, the compilers and the virtual machines.
@@ -76,13 +76,11 @@ test-package: ## install, upgrade, remove the packages in a chroot; cross-build 
 test-package-guest: ## the package for DKMS on a Debian server, with Secure Boot; takes longer
 	tools/package/test-guest
 
-mutants: ## change wire and engine, and see that host tests fail; half an hour (PART=K/N for a part)
+mutants: cargo ## change wire and engine, and see that host tests fail; half an hour (PART=K/N for a part)
 	tools/mutants/run $(PART)
 
-sim: ## tell the story of a simulated run (PLAY=server_answers SEED=1), try COUNT= seeds, run HOURS=, or REPLAY=
-	$(if $(HOURS),tools/test/sim $(HOURS) $(PLAY),cd tools/host && \
-		cargo run --quiet --package rpcrdma-sim -- \
-		$(if $(REPLAY),replay $(abspath $(REPLAY)),$(PLAY) $(SEED) $(COUNT)))
+sim: cargo ## tell the story of a simulated run (PLAY=server_answers SEED=1), try COUNT= seeds, run HOURS=, or REPLAY=
+	tools/test/sim $(if $(REPLAY),replay $(abspath $(REPLAY)),$(HOURS) $(PLAY) $(SEED) $(COUNT))
 
 coverage: environment ## say which functions of client and server no simulated run reaches
 	tools/test/coverage
@@ -102,7 +100,7 @@ probe: ## run the protocol probe: hostile peers, by requirement of the RFCs
 docs: ## build the documents as HTML in out/docs
 	tools/docs
 
-nfsrdma: ## build the command that shows connections, in out/nfsrdma
+nfsrdma: cargo ## build the command that shows connections, in out/nfsrdma
 	@mkdir -p out
 	tools/nfsrdma/run --build out/nfsrdma
 
@@ -131,6 +129,9 @@ kernel-tree:
 environment: ## make the build environment, unless it exists
 	@tools/env/make
 
+cargo:
+	@tools/env/make cargo
+
 help: ## print this list
 	@echo 'Targets:'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s%s\n", $$1, $$2 }' Makefile
@@ -146,5 +147,8 @@ help: ## print this list
 	@echo '  KERNEL=debug  build a kernel with KASAN, lockdep, kmemleak and DMA API checks'
 	@echo '  KERNEL=clang  compile the module by clang, in a tree that clang has prepared'
 	@echo '  MODULE_SIGN_KEY=<file> MODULE_SIGN_CERT=<file>  sign the module of "make deb"'
+	@echo '  LONG=1        long variants of selftests and the probe, in hours'
+	@echo '  BED_BOUNCE=1  a device behind bounce buffers in selftests (bounce.ko)'
+	@echo '  ICOUNT=1      guests count instructions, and their idle time passes at once'
 	@echo '  VM_ACCEL=tcg  emulate the processor (auto: KVM if a trial boot under it succeeds)'
 	@echo '  V=1           show the commands of the build'
