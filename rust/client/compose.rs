@@ -95,9 +95,6 @@ pub(super) fn compose<'m>(
     let reads = expose_call(mr_mapper, &mut mrs, call, plan.call)?;
     let writes = expose_room(mr_mapper, &mut mrs, call, plan)?;
     let limits = conn.ep.context().limits();
-    if reads + writes > limits.mrs_per_call {
-        return Err(SendError::Io);
-    }
     let header = write_header(buf, limits.credits, call.xid(), plan, &mrs, reads)?;
     count(shared, plan, &mrs, reads, writes);
     traces::exposed(|| call.task(), &mrs, reads, plan);
@@ -116,6 +113,10 @@ pub(super) fn compose<'m>(
             error.to_errno()
         ));
     })?;
+    // Behind bounce buffers, the chunks may have more segments than planned.
+    if header + body > conn.limits.send as usize {
+        return Err(SendError::TooBig);
+    }
     shared.stats.send.inline_bytes.add((header + body) as u64);
     Ok(Composed { mrs, reads })
 }

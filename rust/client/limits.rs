@@ -297,6 +297,7 @@ impl Limits {
             batch: self.credits / 8,
             mr_pages: self.mr_pages,
             gaps: self.gaps,
+            mrs: self.mrs_per_call,
         }
     }
 

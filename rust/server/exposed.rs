@@ -172,7 +172,7 @@ impl ExposedReplies {
             held,
         };
         *self.mapper.lock() = Some(Mapper {
-            mr_mapper: MrMapper::for_endpoint(ep, pages, gaps)?,
+            mr_mapper: MrMapper::for_endpoint(ep, pages, gaps, EXPOSED_SEGMENTS)?,
             unallocated: slots.saturating_mul(EXPOSED_SEGMENTS),
         });
         Ok(())
@@ -193,11 +193,7 @@ impl ExposedReplies {
             return Err(ctxt);
         };
         match self.map(ctxt, spans) {
-            Ok(ctxt) if ctxt.mr_count() <= EXPOSED_SEGMENTS => Ok(Exposing { slot, ctxt }),
-            Ok(ctxt) => {
-                self.withdraw(slot);
-                Err(ctxt.into_ctxt())
-            }
+            Ok(ctxt) => Ok(Exposing { slot, ctxt }),
             Err(ctxt) => {
                 self.withdraw(slot);
                 Err(ctxt)

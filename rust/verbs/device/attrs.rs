@@ -92,6 +92,8 @@ pub(crate) struct SenderSizes {
     pub(crate) mr_pages: u32,
     /// An MR may have gaps between its pages.
     pub(crate) gaps: bool,
+    /// MRs that a Call may have.
+    pub(crate) mrs: u32,
 }
 
 /// The sizes of a server's messages.

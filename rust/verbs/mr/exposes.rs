@@ -63,7 +63,8 @@ pub(crate) struct Waiting<O, U> {
 pub(in crate::verbs) type WaitingFor<C> = Waiting<<C as Exposes>::Owner, <C as Exposes>::Token>;
 
 impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
-    /// Maps memory on an open endpoint, up to `pages` pages with each MR. There are no MRs yet.
+    /// Maps memory on an open endpoint, up to `pages` pages with each MR, and with up to `most` MRs
+    /// for a message. There are no MRs yet.
     ///
     /// # Errors
     ///
@@ -72,11 +73,13 @@ impl<O: Send + 'static, U: Send + 'static> MrMapper<Waiting<O, U>> {
         ep: &Endpoint<C>,
         pages: u32,
         gaps: bool,
+        most: u32,
     ) -> Result<Self> {
         let pd = ep.pd().ok_or(EINVAL)?;
         let spec = MrSpec {
             depth: pages,
             gaps,
+            most,
             reg_done: handler::<C, Registration>(),
         };
         let pool = MrPool::new(pd, spec)?;

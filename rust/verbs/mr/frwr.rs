@@ -74,31 +74,23 @@ pub(crate) enum MapError {
 }
 
 impl<W> MrRef<W> {
-    /// Maps the memory that the first `count` entries of [`Self::memory_mut`] describe.
+    /// Maps the memory that the first `count` entries of [`Self::memory_mut`] describe, up to the
+    /// first gap of bus addresses; returns how many entries that are.
+    ///
+    /// Memory without gaps may be mapped with gaps: bounce buffers (swiotlb) do not keep the offset
+    /// in a page.
     ///
     /// # Safety
     ///
     /// The MR is idle. [`ScatterList::fill`](super::sg::ScatterList::fill) has described the
     /// entries, and their memory stays until the MR is unmapped.
     #[inline]
-    pub(super) unsafe fn map(&mut self, count: usize, access: Access) -> Result<(), MapError> {
+    pub(super) unsafe fn map(&mut self, count: usize, access: Access) -> Result<usize, MapError> {
         let direction = access.direction();
-        let dir = direction.as_raw();
-        // SAFETY: By this function's contract; nothing of an idle MR is mapped.
-        let runs = unsafe { self.memory_mut().map(count, direction) };
-        let Some(runs) = runs else {
-            // CAST: At most the depth of an MR, which is 32 bits.
-            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, count as c_int));
-            return Err(MapError::Failed);
-        };
-        let ib_mr = self.own_mut().ib_mr.as_ptr();
-        let list = self.memory_mut().as_mut_ptr();
-        // SAFETY: `ib_mr` is valid, and the device does not use it: the MR is idle. The list has
-        // `runs` entries that are mapped for its device.
-        let covered = unsafe { bindings::ib_map_mr_sg(ib_mr, list, runs, ptr::null_mut(), PAGE) };
-        if covered != runs {
-            trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
-            return Err(MapError::Failed);
+        let mut count = count;
+        // SAFETY: By this function's contract; nothing is mapped if `try_map` returns `Some`.
+        while let Some(fewer) = unsafe { self.try_map(count, direction)? } {
+            count = fewer;
         }
         let own = self.own_mut();
         // CAST: No more entries than the depth of an MR, which is 32 bits.
@@ -114,7 +106,46 @@ impl<W> MrRef<W> {
         own.exposed = unsafe { own.ib_mr.set_key(key, random >> 2) };
         own.reg.key = own.exposed.handle;
         own.reg.access = access.rights();
-        Ok(())
+        Ok(count)
+    }
+
+    /// Maps the first `count` entries. If the MR cannot cover all of them, unmaps them, and returns
+    /// how many it can.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::map`]; nothing is mapped.
+    #[inline]
+    unsafe fn try_map(
+        &mut self,
+        count: usize,
+        direction: Direction,
+    ) -> Result<Option<usize>, MapError> {
+        let dir = direction.as_raw();
+        // SAFETY: By this function's contract.
+        let runs = unsafe { self.memory_mut().map(count, direction) };
+        let Some(runs) = runs else {
+            // CAST: At most the depth of an MR, which is 32 bits.
+            trace!(xprtrdma_frwr_sgerr(self.id(), 0, dir, count as c_int));
+            return Err(MapError::Failed);
+        };
+        let ib_mr = self.own_mut().ib_mr.as_ptr();
+        let list = self.memory_mut().as_mut_ptr();
+        // SAFETY: `ib_mr` is valid, and the device does not use it: the MR is idle. The list has
+        // `runs` entries that are mapped for its device.
+        let covered = unsafe { bindings::ib_map_mr_sg(ib_mr, list, runs, ptr::null_mut(), PAGE) };
+        if covered == runs {
+            return Ok(None);
+        }
+        self.memory_mut().unmap();
+        match usize::try_from(covered) {
+            // Each run is an entry.
+            Ok(fewer @ 1..) if usize::try_from(runs) == Ok(count) => Ok(Some(fewer)),
+            _ => {
+                trace!(xprtrdma_frwr_maperr(self.id(), 0, dir, covered, runs));
+                Err(MapError::Failed)
+            }
+        }
     }
 
     /// Holds a reference to each mapped page until the MR is unmapped.

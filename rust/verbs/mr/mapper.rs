@@ -4,6 +4,8 @@
 //!
 //! C: verbs.c, rpcrdma_mr_get()
 
+use core::ops::Range;
+
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -56,13 +58,18 @@ impl<W> MrMapper<W> {
         &self.pool
     }
 
+    /// An idle MR to add to `mrs`.
     #[inline]
-    fn take(&mut self) -> Option<MrRef<W>> {
+    fn take(&mut self, mrs: &MrList<Mapped<'_>, W>) -> Result<MrRef<W>, MapError> {
+        // A message that needs more would wait for MRs for ever.
+        if mrs.len() >= self.pool.spec.most {
+            return Err(MapError::Failed);
+        }
         if self.at_hand.is_empty() {
             // INVARIANT: Idle MRs of the pool.
             self.at_hand = self.pool.idle.take_all();
         }
-        self.at_hand.pop()
+        self.at_hand.pop().ok_or(MapError::Exhausted)
     }
 
     /// Maps `bvecs` and adds the MRs to `mrs`; returns how many MRs that takes.
@@ -101,7 +108,7 @@ impl<W> MrMapper<W> {
         let before = mrs.len();
         let mut next = Some(first);
         while let Some(first) = next {
-            let mut mr = self.take().ok_or(MapError::Exhausted)?;
+            let mut mr = self.take(mrs)?;
             let gaps = self.pool.spec.gaps;
             let (count, after) = mr.memory_mut().fill(first, &mut bvecs, gaps);
             // SAFETY: Idle (I1), and described. The memory stays throughout the lifetime of `mrs`,
@@ -109,10 +116,33 @@ impl<W> MrMapper<W> {
             let mapped = unsafe { mr.map(count, access) };
             // SAFETY: Of this pool, which `map` had `mrs` keep, and not registered.
             unsafe { mrs.push(mr) };
-            mapped?;
+            let covered = mapped?;
+            if covered != count {
+                self.map_rest(covered..count, access, mrs)?;
+            }
             next = after;
         }
         Ok(mrs.len() - before)
+    }
+
+    /// Maps the `rest` of the entries of the last MR of `mrs`, which that MR does not cover.
+    #[cold]
+    fn map_rest(
+        &mut self,
+        mut rest: Range<usize>,
+        access: Access,
+        mrs: &mut MrList<Mapped<'_>, W>,
+    ) -> Result<(), MapError> {
+        while !rest.is_empty() {
+            let mut mr = self.take(mrs)?;
+            let count = mrs.copy_rest(rest, &mut mr);
+            // SAFETY: As in `map_more`: idle (I1), and described.
+            let mapped = unsafe { mr.map(count, access) };
+            // SAFETY: As in `map_more`.
+            unsafe { mrs.push(mr) };
+            rest = mapped?..count;
+        }
+        Ok(())
     }
 
     /// Unmaps `mrs`, all of this pool, and keeps them at hand.

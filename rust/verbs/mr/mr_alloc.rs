@@ -69,6 +69,8 @@ pub(super) struct MrSpec {
     pub(super) depth: u32,
     /// The pages need not adjoin each other.
     pub(super) gaps: bool,
+    /// MRs that a message may have.
+    pub(super) most: u32,
     /// Handles registrations that fail.
     pub(super) reg_done: Done,
 }

@@ -18,6 +18,7 @@
 use core::{
     marker::PhantomData,
     mem::ManuallyDrop,
+    ops::Range,
     ptr::{
         self,
         NonNull, //
@@ -287,6 +288,19 @@ impl<W> MrList<Mapped<'_>, W> {
     pub(super) unsafe fn push(&mut self, mr: MrRef<W>) {
         // INVARIANT: By this function's contract.
         self.chain.push(mr);
+    }
+
+    /// Describes to `mr` what the `rest` of the entries of the last MR describe; returns how many
+    /// entries that takes.
+    #[cold]
+    pub(super) fn copy_rest(&mut self, rest: Range<usize>, mr: &mut MrRef<W>) -> usize {
+        let Some(last) = self.chain.tail else {
+            return 0;
+        };
+        // SAFETY: The last MR of the chain (I2), whose right is borrowed exclusively with the
+        // chain; it is gone when the function returns.
+        let mut last = unsafe { MrRef::from_ptr(last) };
+        mr.memory_mut().copy(last.memory_mut(), rest)
     }
 
     /// Takes the first MR out and unmaps it.

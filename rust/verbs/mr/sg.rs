@@ -7,7 +7,10 @@
 //! `kernel::scatterlist` does not fit: it maps by `dma_map_sgtable()`, and RDMA devices map by
 //! `ib_dma_map_sg()`, which rxe and siw implement without the DMA layer.
 
-use core::ptr;
+use core::{
+    ops::Range,
+    ptr, //
+};
 
 use kernel::{
     prelude::*,
@@ -105,13 +108,24 @@ impl ScatterList {
         }
     }
 
+    /// Describes what the `rest` of the entries of `other`, a list of the same depth, describe;
+    /// returns how many entries that takes. Nothing is mapped at the time.
+    #[cold]
+    pub(super) fn copy(&mut self, other: &Self, rest: Range<usize>) -> usize {
+        let rest = other.entries.get(rest).unwrap_or_default();
+        for (entry, from) in self.entries.iter_mut().zip(rest) {
+            set_memory(entry, page_of(from), from.offset, from.length);
+        }
+        rest.len()
+    }
+
     /// Maps the first `count` entries; returns to how many runs of bus addresses, or `None` if they
     /// cannot be mapped.
     ///
     /// # Safety
     ///
-    /// [`Self::fill`] has described `count` entries, and nothing is mapped. Their memory stays
-    /// until it is unmapped.
+    /// [`Self::fill`] or [`Self::copy`] has described `count` entries, and nothing is mapped. Their
+    /// memory stays until it is unmapped.
     #[inline]
     pub(super) unsafe fn map(&mut self, count: usize, direction: Direction) -> Option<c_int> {
         // CAST: At most the depth, which is 32 bits.
@@ -189,14 +203,24 @@ impl ScatterList {
 /// The low bits of `page_link`, which tell the last entry of a list.
 const MARKS: usize = 0x3;
 
+#[inline]
+fn set_page(entry: &mut bindings::scatterlist, bvec: &BVec<'_>) {
+    set_memory(entry, bvec.page(), bvec.offset(), bvec.len());
+}
+
 /// Assigns the whole entry. The DMA layer keeps marks of its own in it (`dma_flags`), some of which
 /// it never clears, and which mislead the next mapping.
 #[inline]
-fn set_page(entry: &mut bindings::scatterlist, bvec: &BVec<'_>) {
+fn set_memory(
+    entry: &mut bindings::scatterlist,
+    page: *mut bindings::page,
+    offset: u32,
+    length: u32,
+) {
     *entry = bindings::scatterlist {
-        page_link: (entry.page_link & MARKS) | bvec.page().expose_provenance(),
-        offset: bvec.offset(),
-        length: bvec.len(),
+        page_link: (entry.page_link & MARKS) | page.expose_provenance(),
+        offset,
+        length,
         ..Default::default()
     };
 }

@@ -104,7 +104,7 @@ impl<O: Send + 'static, U: Send + 'static> RequestSender<Waiting<O, U>> {
             ring,
             unsignaled: 0,
             batch,
-            mr_mapper: MrMapper::for_endpoint(ep, sizes.mr_pages, sizes.gaps)?,
+            mr_mapper: MrMapper::for_endpoint(ep, sizes.mr_pages, sizes.gaps, sizes.mrs)?,
         })
     }
 }

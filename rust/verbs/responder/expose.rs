@@ -130,12 +130,6 @@ impl<U> ExposingSendCtxt<U> {
         (self.ctxt.buffer_mut(), self.mrs.exposed())
     }
 
-    /// The number of MRs.
-    #[inline]
-    pub(crate) fn mr_count(&self) -> u32 {
-        self.mrs.len()
-    }
-
     /// The number of Send Queue entries that posting needs beside those of the MRs.
     #[inline]
     pub(crate) fn entries(&self) -> u32 {

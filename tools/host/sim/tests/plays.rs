@@ -268,6 +268,11 @@ fn both_ends_lack_local_inv() {
 }
 
 #[test]
+fn both_ends_bounce() {
+    play("both_ends_bounce", &[("replies", 1_000)]);
+}
+
+#[test]
 fn both_ends_use_all_mrs() {
     play("both_ends_use_all_mrs", &[("replies", 1_000)]);
 }

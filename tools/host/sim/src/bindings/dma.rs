@@ -74,6 +74,11 @@ pub(crate) fn freed(start: usize, len: usize, what: &'static str) {
 }
 
 fn map(host: *mut u8, len: usize, direction: dma_data_direction) -> u64 {
+    map_at(host.addr() as u64 & 0xfff, host, len, direction)
+}
+
+/// Maps memory to bus addresses from `offset` in a page on.
+fn map_at(offset: u64, host: *mut u8, len: usize, direction: dma_data_direction) -> u64 {
     sched::preempt();
     if sched::one_in(FAILS.get()) {
         say!("a mapping fails");
@@ -96,7 +101,7 @@ fn map(host: *mut u8, len: usize, direction: dma_data_direction) -> u64 {
     }
     IOMMU.with_borrow_mut(|iommu| {
         // As many pages as the memory, and one that nothing is mapped to.
-        let start = (1 << 40) + (iommu.next << 12) + (host.addr() as u64 & 0xfff);
+        let start = (1 << 40) + (iommu.next << 12) + offset;
         iommu.next += (len as u64 >> 12) + 3;
         let mapping = Mapping {
             host: host.expose_provenance(),
@@ -255,7 +260,13 @@ pub(crate) unsafe extern "C" fn rpcrdma_dma_map_sg(
         let entry = unsafe { &mut *list.add(i) };
         let page: *mut u8 = core::ptr::with_exposed_provenance_mut(entry.page_link & !3);
         let len = entry.length as usize;
-        let bus = map(page.wrapping_add(entry.offset as usize), len, direction);
+        let host = page.wrapping_add(entry.offset as usize);
+        let bus = if len < kernel::page::PAGE_SIZE && fabric(|f| f.device.bounces) {
+            // swiotlb_search_pool_area(): a slot of 2 KiB.
+            map_at(sched::random() & 0x800, host, len, direction)
+        } else {
+            map(host, len, direction)
+        };
         if bus == FAILED {
             for entry in (0..i).map(|i| unsafe { &*list.add(i) }) {
                 unmap(

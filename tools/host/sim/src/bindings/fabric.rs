@@ -35,6 +35,9 @@ pub(crate) struct Device {
     /// Its driver computes where a region begins from the low half of the region's address, as
     /// ocrdma does.
     pub(crate) begins_by_address: bool,
+    /// It has bounce buffers (swiotlb) instead of an IOMMU: an entry of less than a page begins
+    /// anywhere in a page.
+    pub(crate) bounces: bool,
     /// Its IOMMU maps pages that adjoin in a transfer to one range.
     pub(crate) merges: bool,
     /// One in so many times a worker of a completion queue stands still for up to three seconds.
@@ -86,6 +89,7 @@ impl Default for Device {
             honest: true,
             iwarp: false,
             begins_by_address: false,
+            bounces: false,
             merges: false,
             late: 0,
             stalls_reads: 0,

@@ -20,6 +20,8 @@ pub(super) struct Faults {
     pub(super) idle: bool,
     /// Each client has twelve READs and WRITEs of nearly 1 MiB.
     pub(super) large: bool,
+    /// RPCs have their data item and little else.
+    pub(super) bare: bool,
     /// How the client's tasks behave.
     pub(super) tasks: Manner,
     /// A signal kills a task at one in so many looks.
@@ -55,6 +57,7 @@ impl Faults {
             calls: None,
             idle: false,
             large: false,
+            bare: false,
             tasks: Manner::PATIENT,
             kills: 0,
             signals: 0,

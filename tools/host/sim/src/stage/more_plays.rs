@@ -169,6 +169,19 @@ pub(super) fn both_ends_use_all_mrs(config: &Config) -> Result<Seen, String> {
     })
 }
 
+/// The devices have bounce buffers: bus addresses have gaps where data ends within a page.
+pub(super) fn both_ends_bounce(config: &Config) -> Result<Seen, String> {
+    talk(config, |faults| {
+        faults.large = true;
+        faults.bare = true;
+        faults.device.bounces = true;
+        faults.tunables.push(("sunrpc/svc_rdma/max_req_size", 4096));
+        faults.manners.breaks_off = pick(&[0, 0, 5]);
+        // One Call needs up to 6.
+        faults.device.few_mrs = pick(&[0, 6]) as usize;
+    })
+}
+
 /// The devices refuse LOCAL_INV, which they do not report. RPCs end nevertheless.
 pub(super) fn both_ends_lack_local_inv(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {

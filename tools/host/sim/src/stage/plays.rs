@@ -113,6 +113,10 @@ pub const PLAYS: &[Play] = &[
         run: more_plays::both_ends_use_all_mrs,
     },
     Play {
+        name: "both_ends_bounce",
+        run: more_plays::both_ends_bounce,
+    },
+    Play {
         name: "both_ends_lack_local_inv",
         run: more_plays::both_ends_lack_local_inv,
     },
@@ -215,6 +219,7 @@ fn both_ends_lack_memory(config: &Config) -> Result<Seen, String> {
     talk(config, |faults| {
         faults.allocations = pick(&[0, 50, 300]);
         faults.mappings = pick(&[0, 50, 300]);
+        faults.device.bounces = faults.mappings > 0 && below(2) == 0;
         faults.device.few_queues = pick(&[0, 0, 2]);
     })
 }

@@ -54,10 +54,18 @@ pub(super) fn talk(config: &Config, draw: impl FnOnce(&mut Faults)) -> Result<Se
         threads: pick(&[1, 2, 5]) as usize,
         payload,
     };
-    let large = faults.large;
-    let any = move || match Rpc::any(0, payload).with_words() {
-        rpc if large => rpc.with_large_item(payload),
-        rpc => rpc,
+    let (large, bare) = (faults.large, faults.bare);
+    let any = move || {
+        let rpc = if bare {
+            Rpc::write(0, 0)
+        } else {
+            Rpc::any(0, payload).with_words()
+        };
+        if large {
+            rpc.with_large_item(payload)
+        } else {
+            rpc
+        }
     };
     let shapes: Vec<Vec<Rpc>> = (0..pick(&[1, 1, 2]))
         .map(|_| {
