@@ -30,6 +30,7 @@ fn pool(mrs: u32) -> Pool {
     let spec = MrSpec {
         depth: 1,
         gaps: false,
+        most: mrs,
         reg_done: || (),
     };
     let Ok(pool) = MrPool::new(&pd, spec) else {
