@@ -197,7 +197,7 @@ impl XprtHandle {
     /// Makes a worker close the transport. If a thread uses the transport, the thread closes it.
     /// Only the first call has an effect.
     ///
-    /// The closing of an idle transport so needs no nfsd thread: all may be frozen, or blocked by
+    /// An idle transport is closed without an nfsd thread: all threads may be frozen, or blocked by
     /// Calls of other transports.
     pub(crate) fn close_by_worker(&self) {
         let header = &self.0 .0;
