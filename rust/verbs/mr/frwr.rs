@@ -83,13 +83,14 @@ impl<W> MrRef<W> {
     /// # Safety
     ///
     /// The MR is idle. [`ScatterList::fill`](super::sg::ScatterList::fill) has described the
-    /// entries, and their memory stays until the MR is unmapped.
+    /// entries since they were last mapped, and their memory stays until the MR is unmapped.
     #[inline]
     pub(super) unsafe fn map(&mut self, count: usize, access: Access) -> Result<usize, MapError> {
         let direction = access.direction();
         let mut count = count;
         // SAFETY: By this function's contract; nothing is mapped if `try_map` returns `Some`.
         while let Some(fewer) = unsafe { self.try_map(count, direction)? } {
+            self.memory_mut().renew(fewer);
             count = fewer;
         }
         let own = self.own_mut();

@@ -119,13 +119,23 @@ impl ScatterList {
         rest.len()
     }
 
+    /// Describes the same memory again, without the marks of a mapping that has ended. Nothing is
+    /// mapped at the time.
+    #[cold]
+    pub(super) fn renew(&mut self, count: usize) {
+        for entry in self.entries.iter_mut().take(count) {
+            let (page, offset, length) = (page_of(entry), entry.offset, entry.length);
+            set_memory(entry, page, offset, length);
+        }
+    }
+
     /// Maps the first `count` entries; returns to how many runs of bus addresses, or `None` if they
     /// cannot be mapped.
     ///
     /// # Safety
     ///
-    /// [`Self::fill`] or [`Self::copy`] has described `count` entries, and nothing is mapped. Their
-    /// memory stays until it is unmapped.
+    /// [`Self::fill`], [`Self::copy`] or [`Self::renew`] has described `count` entries since they
+    /// were last mapped. Nothing is mapped, and the memory stays until it is unmapped.
     #[inline]
     pub(super) unsafe fn map(&mut self, count: usize, direction: Direction) -> Option<c_int> {
         // CAST: At most the depth, which is 32 bits.

@@ -258,6 +258,10 @@ pub(crate) unsafe extern "C" fn rpcrdma_dma_map_sg(
 ) -> c_int {
     for i in 0..count as usize {
         let entry = unsafe { &mut *list.add(i) };
+        // dma-iommu leaves a mark in the entry (SG_DMA_SWIOTLB), which misleads the next mapping.
+        if entry.dma_length != 0 {
+            sched::fail("a scatterlist has the mark of an earlier mapping");
+        }
         let page: *mut u8 = core::ptr::with_exposed_provenance_mut(entry.page_link & !3);
         let len = entry.length as usize;
         let host = page.wrapping_add(entry.offset as usize);
