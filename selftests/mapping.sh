@@ -23,6 +23,7 @@ test_cleanup() {
 	touch "$ktap_dir/stop"
 	fail_maps 0
 	echo 0 >"$BOUNCE/fail_above"
+	echo 0 >"$BOUNCE/slots"
 	[ ! -d "$FAIL_POST" ] || rmmod fail_post_send
 	cd /
 	umount_all
@@ -58,11 +59,8 @@ transfer() {
 }
 
 # Data in Read chunks, Write chunks and inline messages, at any offset in a page.
-data_transfers() {
-	local merged
-
+transfers() {
 	map_mount "$1"
-	merged=$(bounce_count merged)
 	# shellcheck disable=SC2086 # several sizes
 	{
 		transfer direct direct over 0 $SMALL $PAGE $LARGE
@@ -70,8 +68,15 @@ data_transfers() {
 		transfer buffered buffered over $((PAGE_SIZE - 3)) $SMALL $PAGE $LARGE
 		transfer mmap buffered fresh 0 $PAGE $LARGE
 	}
-	[ "$(bounce_count merged)" -gt "$merged" ] || fail "no pages were merged into one mapping"
 	map_unmount
+}
+
+data_transfers() {
+	local merged
+
+	merged=$(bounce_count merged)
+	transfers "$1"
+	[ "$(bounce_count merged)" -gt "$merged" ] || fail "no pages were merged into one mapping"
 }
 
 # long_messages PULLED: long Calls in Position-zero Read chunks, long Replies in Reply chunks or
@@ -141,6 +146,20 @@ long_buffers_cannot_be_mapped() {
 	# shellcheck disable=SC2086 # several sizes
 	transfer direct direct over 0 $SMALL $PAGE 20000 50000
 	map_unmount
+}
+
+# gaps_of_bus_addresses COMMAND...: bounce buffers do not keep the offset of data in a page, as with
+# swiotlb, so that data that starts or ends within a page takes several MRs.
+gaps_of_bus_addresses() {
+	local gaps
+
+	echo 1 >"$BOUNCE/slots"
+	gaps=$(bounce_count gaps)
+	"$@"
+	gaps=$(($(bounce_count gaps) - gaps))
+	echo "$gaps mappings had gaps"
+	[ "$gaps" -gt 0 ] || fail "no mapping had gaps"
+	echo 0 >"$BOUNCE/slots"
 }
 
 # Connections are lost while memory of all kinds is mapped for them.
@@ -349,6 +368,8 @@ bed_up
 	"long_messages 0" "long_messages 1" \
 	"inline_pages 3" "inline_pages 4.2" \
 	"long_buffers_cannot_be_mapped 3" "long_buffers_cannot_be_mapped 4.2" \
+	"gaps_of_bus_addresses transfers 3" "gaps_of_bus_addresses transfers 4.2" \
+	"gaps_of_bus_addresses long_messages 0" "gaps_of_bus_addresses long_messages 1" \
 	"reconnects 3" "reconnects 4.2" \
 	"data_map_failures 3" "data_map_failures 4.2" \
 	"rare_map_failures 3" "rare_map_failures 4.2" \

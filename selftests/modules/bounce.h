@@ -16,7 +16,7 @@ struct part {
 #define NO_SG	-1
 
 /*
- * Maps the parts, the first of which starts at that offset in a page. nents is the number of
+ * Maps the parts; the bounce buffer starts at that offset in a page. nents is the number of
  * scatterlist entries for the first segment of a scatterlist, 0 for a later segment, or NO_SG.
  * Returns the DMA address, which is that of the bounce buffer, or DMA_MAPPING_ERROR.
  */
@@ -38,6 +38,9 @@ void bounce_free_unmapped(void);
 
 /* Counts a fault. */
 void bounce_fault(void);
+
+/* Counts a scatterlist that got bus addresses with gaps. */
+void bounce_count_gaps(void);
 
 #define fault(format, ...) do {							\
 	WARN(1, "bounce: " format "\n", ##__VA_ARGS__);				\

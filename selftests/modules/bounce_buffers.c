@@ -52,6 +52,10 @@ static ulong merged;
 module_param(merged, ulong, 0444);
 MODULE_PARM_DESC(merged, "number of mappings that merged several scatterlist entries");
 
+static ulong gaps;
+module_param(gaps, ulong, 0444);
+MODULE_PARM_DESC(gaps, "number of scatterlists that got bus addresses with gaps");
+
 static ulong injected;
 module_param(injected, ulong, 0444);
 MODULE_PARM_DESC(injected, "number of mappings that were failed");
@@ -103,6 +107,12 @@ void bounce_fault(void)
 {
 	guard(spinlock_irqsave)(&lock);
 	faults++;
+}
+
+void bounce_count_gaps(void)
+{
+	guard(spinlock_irqsave)(&lock);
+	gaps++;
 }
 
 static void *buffer_of(struct mapping *map)

@@ -14,9 +14,10 @@
  *
  * Applies to devices that register while the module is loaded; they hold a reference to it. One
  * mapping in every fail_interval fails, and with fail_above all long ones do, as where swiotlb has
- * little contiguous room.
+ * little contiguous room. With slots, each scatterlist entry is a segment, which starts at the
+ * start of a page, as with swiotlb: a scatterlist without gaps gets bus addresses with gaps.
  *
- *	insmod bounce.ko [fail_interval=N] [fail_sg_only=1] [fail_above=N]
+ *	insmod bounce.ko [fail_interval=N] [fail_sg_only=1] [fail_above=N] [slots=1]
  */
 #include <linux/cleanup.h>
 #include <linux/dma-map-ops.h>
@@ -31,6 +32,10 @@
 #include "bounce.h"
 
 static struct platform_device *device;
+
+static bool slots;
+module_param(slots, bool, 0644);
+MODULE_PARM_DESC(slots, "map each scatterlist entry to the start of a page");
 
 static dma_addr_t bounce_map_phys(struct device *dev, phys_addr_t phys, size_t size,
 				  enum dma_data_direction direction, unsigned long attrs)
@@ -59,7 +64,22 @@ static void bounce_unmap_phys(struct device *dev, dma_addr_t address, size_t siz
 /* Returns whether an IOMMU could merge the two entries. */
 static bool can_merge(struct scatterlist *first, struct scatterlist *second)
 {
-	return !offset_in_page(first->offset + first->length) && !offset_in_page(second->offset);
+	return !slots && !offset_in_page(first->offset + first->length) &&
+	       !offset_in_page(second->offset);
+}
+
+/* Returns whether memory without gaps got bus addresses with gaps. */
+static bool has_gaps(struct scatterlist *list, int segments)
+{
+	struct scatterlist *sg, *last = NULL;
+	int i;
+
+	for_each_sg(list, sg, segments, i) {
+		if (last && offset_in_page(sg_dma_address(last) + sg_dma_len(last)))
+			return true;
+		last = sg;
+	}
+	return false;
 }
 
 static void unmap_segments(struct scatterlist *list, int segments,
@@ -105,7 +125,7 @@ static int bounce_map_sg(struct device *dev, struct scatterlist *list, int nents
 		return -ENOMEM;
 	mark_short(list, nents, direction);
 	while (done < nents) {
-		size_t offset = offset_in_page(next->offset);
+		size_t offset = slots ? 0 : offset_in_page(next->offset);
 
 		for (parts = 0, len = 0; done < nents; done++, next = sg_next(next)) {
 			if (parts && (!can_merge(last, next) || len + next->length > max_len))
@@ -125,6 +145,8 @@ static int bounce_map_sg(struct device *dev, struct scatterlist *list, int nents
 		segment = sg_next(segment);
 		segments++;
 	}
+	if (has_gaps(list, segments))
+		bounce_count_gaps();
 	return segments;
 }
 
