@@ -135,7 +135,7 @@ impl ConnectFailure {
                 ": is it up, and does every firewall pass RDMA (RoCE: UDP port 4791)?"
             }
             Self::Rejected(NO_LISTENER | NO_SOCKET) => "; see its /proc/fs/nfsd/portlist",
-            Self::Rejected(_) => "; see its kernel log",
+            Self::Rejected(_) => "; its trace event svcrdma_accept_err has the errno",
             Self::DeviceGone => ": see rdma link",
             Self::NoMemory => "",
             Self::Device => ": see the messages of its driver",
