@@ -170,7 +170,7 @@ impl ServerEp {
     /// Makes SUNRPC close the transport. Safe in any context.
     #[cold]
     pub(super) fn close(&self, reason: CloseReason) {
-        if let Some(xprt) = self.going(reason) {
+        if let Some(xprt) = self.set_gone(reason) {
             xprt.deferred_close();
         }
     }
@@ -179,14 +179,14 @@ impl ServerEp {
     /// not wait for an nfsd thread.
     #[cold]
     pub(super) fn remove(&self) {
-        match self.going(CloseReason::DeviceRemoved) {
+        match self.set_gone(CloseReason::DeviceRemoved) {
             Some(xprt) => xprt.close_by_worker(),
             None => self.accept_queue.remove_gone(),
         }
     }
 
     /// Notes that the connection ends. Returns the transport, if there is one to close.
-    fn going(&self, reason: CloseReason) -> Option<&XprtHandle> {
+    fn set_gone(&self, reason: CloseReason) -> Option<&XprtHandle> {
         self.note_close(reason);
         self.gone.xchg(true, Full);
         self.xprt()
