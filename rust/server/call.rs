@@ -10,7 +10,6 @@ use crate::{
         reply::Payload, //
     },
     verbs::{
-        Invalidated,
         RecvBuf,
         RecvBufMut,
         RecvCtxt, //
@@ -21,7 +20,10 @@ use crate::{
     }, //
 };
 
-use super::page_charge::PageCharge;
+use super::{
+    exposed::HandleOf,
+    page_charge::PageCharge, //
+};
 
 /// A Receive buffer and the state of the Call in it.
 pub(super) type Buffer = RecvBuf<RecvCtxt<Call>>;
@@ -41,8 +43,8 @@ pub(super) struct Call {
     pub(super) message: u64,
     /// Its length.
     pub(super) len: usize,
-    /// The handle that the message has invalidated.
-    pub(super) invalidated: Option<Invalidated>,
+    /// Whose handle the message has invalidated, if it has one.
+    pub(super) invalidated: Option<HandleOf>,
     /// The XID in the transport header; the Reply returns it.
     pub(super) xid: u32,
     /// Offset of the inline payload in the buffer.

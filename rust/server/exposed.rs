@@ -46,6 +46,7 @@ use crate::{
         ExposingSendCtxt,
         Exposure,
         ExposureWaiter,
+        Invalidated,
         MapError,
         MrMapper,
         SendCtxt,
@@ -62,10 +63,38 @@ struct Held {
     charge: Option<PageCharge>,
     /// Set until the client sends RDMA_DONE, or the Reply expires.
     mrs: Option<ExposedPages<Token>>,
+    /// The handle of one of `mrs`, if the client has invalidated it.
+    invalidated: Option<Invalidated>,
     /// Set when the Send has completed.
     sent: Option<SentExposing>,
     /// Set when the MRs are invalid.
     fenced: Option<Fenced<Exposure>>,
+}
+
+/// The MRs of a Reply that is to be released.
+pub(super) struct ToRelease {
+    pub(super) mrs: ExposedPages<Token>,
+    /// The handle of one of them, if the client has invalidated it.
+    pub(super) invalidated: Option<Invalidated>,
+}
+
+impl Held {
+    /// Removes the MRs.
+    fn take_mrs(&mut self) -> Option<ToRelease> {
+        Some(ToRelease {
+            mrs: self.mrs.take()?,
+            invalidated: self.invalidated.take(),
+        })
+    }
+}
+
+/// Whose handle a message has invalidated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HandleOf {
+    /// That of the exposed Reply with this XID.
+    Reply(u32),
+    /// That of no Reply which is exposed, or a second one of the same Reply.
+    Unknown,
 }
 
 /// A Reply that the client can no longer reach.
@@ -105,7 +134,7 @@ pub(super) struct Exposing {
 
 /// A slot whose Reply has expired, or the time of the next check.
 pub(super) enum Expired {
-    Slot(usize, ExposedPages<Token>),
+    Slot(usize, ToRelease),
     Next(Option<u64>),
 }
 
@@ -264,18 +293,36 @@ impl ExposedReplies {
     }
 
     /// Removes the MRs of a Reply.
-    pub(super) fn take_mrs(&self, slot: usize) -> Option<ExposedPages<Token>> {
+    pub(super) fn take_mrs(&self, slot: usize) -> Option<ToRelease> {
         let mut state = self.state.lock();
-        let held = state.held.get_mut(slot);
-        held.and_then(|held| held.mrs.take())
+        state.held.get_mut(slot)?.take_mrs()
+    }
+
+    /// Notes that a message has invalidated a handle. An nfsd thread handles the message later, and
+    /// the Reply may expire in between.
+    pub(super) fn note_invalidated(&self, invalidated: Invalidated) -> HandleOf {
+        let mut state = self.state.lock();
+        let State { slots, held, .. } = &mut *state;
+        let handle = invalidated.handle();
+        let has_handle = |held: &Held| {
+            let mrs = held.mrs.as_ref().map(|mrs| mrs.exposed().exposed());
+            mrs.is_some_and(|mut mrs| mrs.any(|mr| mr.handle == handle))
+        };
+        let mut held = held.iter_mut().enumerate();
+        match held.find(|(_, held)| has_handle(held)) {
+            Some((slot, held)) if held.invalidated.is_none() => {
+                held.invalidated = Some(invalidated);
+                slots.xid(slot).map_or(HandleOf::Unknown, HandleOf::Reply)
+            }
+            _ => HandleOf::Unknown,
+        }
     }
 
     /// Handles RDMA_DONE. Returns the slot and the MRs to release, unless RDMA_DONE is unexpected.
-    pub(super) fn done(&self, xid: u32) -> Option<(usize, ExposedPages<Token>)> {
+    pub(super) fn done(&self, xid: u32) -> Option<(usize, ToRelease)> {
         let mut state = self.state.lock();
         let slot = state.slots.done(xid)?;
-        let held = state.held.get_mut(slot)?;
-        Some((slot, held.mrs.take()?))
+        Some((slot, state.held.get_mut(slot)?.take_mrs()?))
     }
 
     /// Whether a release takes longer than `grace`.
@@ -288,8 +335,8 @@ impl ExposedReplies {
         let mut state = self.state.lock();
         let expired = state.slots.expired(now).and_then(|slot| {
             // A Reply with a deadline has its MRs: `hold` stores both.
-            let mrs = state.held.get_mut(slot)?.mrs.take()?;
-            Some(Expired::Slot(slot, mrs))
+            let reply = state.held.get_mut(slot)?.take_mrs()?;
+            Some(Expired::Slot(slot, reply))
         });
         expired.unwrap_or_else(|| Expired::Next(state.slots.next_check(grace)))
     }

@@ -143,7 +143,7 @@ impl EndpointOps for ServerEp {
         let call = &mut buffer.user_mut().call;
         call.message = message;
         call.len = len;
-        call.invalidated = invalidated;
+        call.invalidated = invalidated.map(|handle| ctx.exposed.note_invalidated(handle));
         let mut incoming = ctx.incoming.lock();
         incoming.fresh.push(buffer);
         if !ctx.wake_for(incoming) {

@@ -8,8 +8,9 @@ use super::{
     ep::ServerEp,
     exposed::{
         Expired,
+        HandleOf,
         Released,
-        Token, //
+        ToRelease, //
     },
     tunables, //
 };
@@ -21,9 +22,7 @@ use crate::{
     sunrpc::svc::XprtTimer,
     verbs::{
         Endpoint,
-        ExposedPages,
         Exposure,
-        Invalidated,
         SentExposing, //
     }, //
 };
@@ -36,22 +35,17 @@ const RELEASE_SECONDS: u32 = 30;
 /// Releases a Reply whose RDMA_DONE has arrived before its Send was posted.
 #[cold]
 pub(super) fn release_early(ep: &Endpoint<ServerEp>, slot: usize) {
-    if let Some(mrs) = ep.context().exposed.take_mrs(slot) {
-        release(ep, slot, mrs);
+    if let Some(reply) = ep.context().exposed.take_mrs(slot) {
+        release(ep, slot, reply);
     }
 }
 
-/// Handles an RDMA_DONE, which has invalidated the handle `invalidated`, if any.
-pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<Invalidated>) {
-    let own = match ep.context().exposed.done(xid) {
-        Some((slot, mut mrs)) => {
-            let own = invalidated.is_none_or(|rkey| mrs.exposed_mut().take_invalidated(ep, rkey));
-            release(ep, slot, mrs);
-            own
-        }
-        None => invalidated.is_none(),
-    };
-    if !own {
+/// Handles an RDMA_DONE, which has invalidated a handle of `invalidated`, if any.
+pub(super) fn done(ep: &Endpoint<ServerEp>, xid: u32, invalidated: Option<HandleOf>) {
+    if let Some((slot, reply)) = ep.context().exposed.done(xid) {
+        release(ep, slot, reply);
+    }
+    if invalidated.is_some_and(|of| of != HandleOf::Reply(xid)) {
         // The handle may be that of another Reply, whose memory is then unprotected.
         ep.context().close(CloseReason::WrongHandle);
     }
@@ -74,16 +68,22 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
     loop {
         match exposed.expired(now, grace) {
             Expired::Next(next) => return next,
-            Expired::Slot(slot, mrs) => {
+            Expired::Slot(slot, reply) => {
                 tunables::EXPIRED.inc();
-                release(ep, slot, mrs);
+                release(ep, slot, reply);
             }
         }
     }
 }
 
 /// Invalidates the MRs of a Reply that are still valid.
-fn release(ep: &Endpoint<ServerEp>, slot: usize, mrs: ExposedPages<Token>) {
+fn release(ep: &Endpoint<ServerEp>, slot: usize, reply: ToRelease) {
+    let mut mrs = reply.mrs;
+    if let Some(handle) = reply.invalidated {
+        if !mrs.exposed_mut().take_invalidated(ep, handle) {
+            ep.context().close(CloseReason::WrongHandle);
+        }
+    }
     match mrs.try_fence() {
         Ok(fenced) => invalidated(ep, slot, fenced),
         Err(mrs) => {

@@ -155,6 +155,11 @@ impl<S: DerefMut<Target = [ExposedSlot]>> ExposedSlots<S> {
         release
     }
 
+    /// The XID of the Reply in a slot whose RDMA_DONE has not arrived.
+    pub fn xid(&self, index: usize) -> Option<u32> {
+        self.0.get(index)?.xid()
+    }
+
     /// Expires a Reply whose deadline has passed. Returns the index of its slot, whose memory the
     /// caller must release. The caller repeats this until the result is `None`.
     pub fn expired(&mut self, now: u64) -> Option<usize> {

@@ -119,6 +119,10 @@ pub fn exposed(count: usize, events: &[Event]) {
             |slot: &&ExposedSlot| matches!(slot, ExposedSlot::Free | ExposedSlot::Ending { .. });
         let owed = slots.as_slice().iter().filter(|slot| !ended(slot)).count();
         assert_eq!(owed, replies.iter().filter(|r| r.owed).count());
+        for reply in &replies {
+            assert_eq!(slots.xid(reply.slot), reply.owed.then_some(reply.xid));
+        }
+        assert_eq!(slots.xid(count), None);
         let free = slots.as_slice().iter().filter(|p| **p == ExposedSlot::Free);
         assert_eq!(free.count(), count - replies.len());
         let overdue = |r: &Model| r.releasing && r.until.is_some_and(|t| t + GRACE <= now);

@@ -106,6 +106,11 @@ pub(super) fn both_ends_pull(config: &Config) -> Result<Seen, String> {
             ("sunrpc/rdma_pulled_replies", pick(&[1, 2])),
             ("sunrpc/svc_rdma/max_req_size", 1024),
         ];
+        if below(4) == 0 {
+            // Replies expire while their RDMA_DONEs wait for a thread.
+            (faults.nfsd.late, faults.nfsd.late_ms) = (pick(&[2, 4]), 60_000);
+            return;
+        }
         if below(3) == 0 {
             faults.tunables.push(("sunrpc/svc_rdma/exposed_seconds", 1));
             faults.device.late = pick(&[5, 20]);
