@@ -43,7 +43,7 @@ pub(super) struct Call {
     pub(super) message: u64,
     /// Its length.
     pub(super) len: usize,
-    /// Whose handle the message has invalidated, if it has one.
+    /// Whose handle the message has invalidated, if any.
     pub(super) invalidated: Option<HandleOf>,
     /// The XID in the transport header; the Reply returns it.
     pub(super) xid: u32,

@@ -80,6 +80,7 @@ pub(super) fn expire(ep: &Endpoint<ServerEp>) -> Option<u64> {
 fn release(ep: &Endpoint<ServerEp>, slot: usize, reply: ToRelease) {
     let mut mrs = reply.mrs;
     if let Some(handle) = reply.invalidated {
+        // If not, the handle is that of another domain's MR.
         if !mrs.exposed_mut().take_invalidated(ep, handle) {
             ep.context().close(CloseReason::WrongHandle);
         }

@@ -68,7 +68,7 @@ static bool can_merge(struct scatterlist *first, struct scatterlist *second)
 	       !offset_in_page(second->offset);
 }
 
-/* Returns whether memory without gaps got bus addresses with gaps. */
+/* Returns whether a segment other than the last one ends within a page. */
 static bool has_gaps(struct scatterlist *list, int segments)
 {
 	struct scatterlist *sg, *last = NULL;
