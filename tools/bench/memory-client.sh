@@ -68,13 +68,16 @@ done
 both_hold loaded
 each_took after_load,_all_else loaded before 3 "$1"
 
-ask freeze
-io 1 write 4096 128 &
-sleep 10
-both_hold busy
-each_took 128_under_way,_in_addition busy loaded 3 1
-ask thaw
-wait $!
+# What one of many connections adds is less than what the others give back meanwhile.
+if [ "$1" -le 10 ]; then
+	ask freeze
+	io 1 write 4096 128 &
+	sleep 10
+	both_hold busy
+	each_took 128_under_way,_in_addition busy loaded 3 1
+	ask thaw
+	wait $!
+fi
 for ((i = 1; i <= $1; i++)); do
 	umount /mnt/$i
 done
